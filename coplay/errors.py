@@ -1,0 +1,19 @@
+"""Errors that a user can act on, and the nearest valid name for a mistyped one."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class UserError(ValueError):
+    """Something the user asked for cannot be done; the message says what, where, and what to do.
+
+    The command line prints the message alone and exits with code 2.
+    """
+
+
+def unknown(kind: str, name: str, valid: Iterable[str]) -> UserError:
+    """An error for a name that is not among the valid ones, with the nearest of them."""
+    valid = sorted(valid)
+    near = difflib.get_close_matches(name, valid, n=1, cutoff=0.4)
+    hint = f"did you mean '{near[0]}'? " if near else ""
+    return UserError(f"unknown {kind} '{name}': {hint}valid: {', '.join(valid)}")

@@ -1,0 +1,110 @@
+"""The game protocol: what every game gives, as pure functions of an explicit state and key.
+
+A game is an `equinox.Module`: its rules' parameters are static fields, its tables are arrays, so it
+passes through `jax.jit` as an argument. All methods speak of ONE game copy; rollouts and planners
+`vmap` them. A state is a pytree of arrays that may be copied, stored and stepped at will: a planner
+steps copies of it with its own key and never sees the randomness of the real game.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+
+State = Any  # a pytree of arrays, private to its game
+
+# (game, ego state) -> probabilities of the actions of the seat whose ego state it is
+ScriptedPolicy = Callable[[Any, State], Float[Array, " action"]]
+
+
+class Observation(NamedTuple):
+    """Ego views: everything as each seat sees it, itself first, the others in cyclic order.
+
+    The leading axes are [seat] from a game, [copy, seat] in a rollout, [time, copy, seat] in a
+    trajectory.
+
+    planes: [..., height, width, plane], any dtype; plane = 0 for a game without a board. The first
+        `game.seat_planes` planes per seat come first, ego-first.
+    features: [..., feature] float; the first `game.seat_features` numbers per seat come first,
+        ego-first.
+    legal: [..., action] which actions are legal; at least one always is.
+    """
+
+    planes: Shaped[Array, "*batch height width plane"]
+    features: Float[Array, "*batch feature"]
+    legal: Bool[Array, "*batch action"]
+
+
+class Outcome(NamedTuple):
+    """What one step brought.
+
+    reward: [seat] zero for seats that were not alive before the step.
+    terminated: [seat] the seat left the game in this step; nothing follows for it.
+    truncated: [] the episode was cut although somebody was still in the game: those seats' future
+        has a value that was not played out.
+    """
+
+    reward: Float[Array, " seat"]
+    terminated: Bool[Array, " seat"]
+    truncated: Bool[Array, ""]
+
+
+class Game(eqx.Module):
+    """A game of `seats` seats with `actions` actions each; see the module docstring."""
+
+    name: ClassVar[str]
+    action_names: ClassVar[tuple[str, ...]]
+    seat_planes: ClassVar[int] = 0
+    """How many planes each seat has at the front of `Observation.planes`."""
+    seat_features: ClassVar[int] = 0
+    """How many numbers each seat has at the front of `Observation.features`."""
+
+    @property
+    def seats(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def actions(self) -> int:
+        return len(self.action_names)
+
+    @property
+    def scripted(self) -> Mapping[str, ScriptedPolicy]:
+        """The game's scripted players by name (`random`, which every game has, left out)."""
+        return {}
+
+    def reset(self, key: PRNGKeyArray) -> State:
+        """A fresh state in which every seat is alive."""
+        raise NotImplementedError
+
+    def step(
+        self, key: PRNGKeyArray, state: State, actions: Int[Array, " seat"]
+    ) -> tuple[State, Outcome]:
+        """All seats act at once. The actions of seats that are not alive are ignored."""
+        raise NotImplementedError
+
+    def observe(self, state: State) -> Observation:
+        """The ego views of all seats."""
+        raise NotImplementedError
+
+    def alive(self, state: State) -> Bool[Array, " seat"]:
+        """Which seats are still in the game."""
+        raise NotImplementedError
+
+    def permute_seats(self, state: State, order: Int[Array, " seat"]) -> State:
+        """The same situation with the seats renumbered: new seat i is old seat `order[i]`."""
+        raise NotImplementedError
+
+    def draw(self, state: State, cell: int = 48) -> np.ndarray:
+        """A picture of a state as [pixel row, pixel column, RGB] uint8."""
+        raise NotImplementedError
+
+    def text(self, state: State) -> str:
+        """A state as lines of text for the terminal."""
+        raise NotImplementedError
+
+    def ego_state(self, state: State, seat: Int[Array, ""] | int) -> State:
+        """The state with `seat` renumbered to 0 and the others following in cyclic order."""
+        return self.permute_seats(state, (seat + jnp.arange(self.seats)) % self.seats)
