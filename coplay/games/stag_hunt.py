@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
 
 from coplay.errors import UserError
+from coplay.games.drawing import draw_stag_hunt, text_stag_hunt
 from coplay.games.game import Game, Observation, Outcome, ScriptedPolicy
 from coplay.games.walls import MOVES, UNREACHABLE, WallMaps, bounded, draw_wall_maps, place
 
@@ -286,6 +287,14 @@ class StagHunt(Game):
         off = (row < 0) | (row >= config.height) | (column < 0) | (column >= config.width)
         cell = jnp.clip(row * config.width + column, 0, config.height * config.width - 1)
         return (off | self.maps.walls[state.board][cell]).reshape(self.seats, -1)
+
+    # --- pictures ------------------------------------------------------------------------------
+
+    def draw(self, state: StagHuntState, cell: int = 48) -> np.ndarray:
+        return draw_stag_hunt(self, state, cell)
+
+    def text(self, state: StagHuntState) -> str:
+        return text_stag_hunt(self, state)
 
     # --- scripted players ----------------------------------------------------------------------
 

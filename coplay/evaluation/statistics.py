@@ -1,0 +1,98 @@
+"""Statistics over independent runs: the interquartile mean and its bootstrap interval.
+
+The unit is the run (a seed): give one number per run, not one per episode of a single run, because
+episodes of one run share their parameters and say nothing about the chance in training.
+"""
+
+import math
+from typing import Any, Protocol, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+
+class Statistic(Protocol):
+    """Reduces one axis of an array, as `iqm`, `np.mean` and `np.median` do."""
+
+    def __call__(self, values: np.ndarray, /, *, axis: int) -> Any: ...
+
+
+@overload
+def iqm(values: ArrayLike, axis: None = None) -> float: ...
+@overload
+def iqm(values: ArrayLike, axis: int) -> np.ndarray: ...
+def iqm(values: ArrayLike, axis: int | None = None) -> float | np.ndarray:
+    """The interquartile mean: the mean of the middle half of the runs.
+
+    With the n values sorted, x_1 <= ... <= x_n, and k = floor(n / 4),
+
+        iqm = (x_{k+1} + ... + x_{n-k}) / (n - 2 k),
+
+    which is `scipy.stats.trim_mean(values, 0.25)`, as in rliable. For n < 4 nothing is cut and it
+    is the mean; for n = 4 it is the mean of the middle two. NaN if any value is NaN.
+
+    values: [run], or any shape: all values count as runs when `axis` is None.
+    axis: the axis of the runs; it is reduced.
+    """
+    array = np.asarray(values, float)
+    runs = array.reshape(-1) if axis is None else np.moveaxis(array, axis, -1)
+    n = runs.shape[-1]
+    if n == 0:
+        raise ValueError("the interquartile mean of no values is not defined")
+    cut = n // 4
+    # Only the sets left and right of the cuts matter, so a partition does what a sort would.
+    middle = np.partition(runs, sorted({cut, n - cut - 1}), axis=-1)[..., cut : n - cut]
+    mean = np.where(np.isnan(runs).any(axis=-1), np.nan, middle.mean(axis=-1))
+    return float(mean) if axis is None else mean
+
+
+def bootstrap_interval(
+    values: ArrayLike,
+    statistic: Statistic = iqm,
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """The percentile bootstrap interval (low, high) of a statistic of the runs.
+
+    `resamples` times, n runs are drawn with replacement from the n given ones; low and high are the
+    (1 - level) / 2 and (1 + level) / 2 quantiles of the statistic of the drawn sets. The same
+    arguments give the same interval. One run gives an interval of no width, which does not mean
+    that the result is certain. NaN if any value is NaN.
+
+    values: [run], or any shape: all values count as runs.
+    """
+    runs = np.asarray(values, float).reshape(-1)
+    n = runs.size
+    if n == 0:
+        raise ValueError("the bootstrap interval of no values is not defined")
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, not {level}")
+    if resamples < 1:
+        raise ValueError(f"resamples must be at least 1, not {resamples}")
+    rng = np.random.default_rng(seed)
+    # In portions of about a million numbers, so that memory stays flat in the number of runs.
+    portion = max(1, 1_000_000 // n)
+    found = []
+    for start in range(0, resamples, portion):
+        drawn = rng.integers(n, size=(min(portion, resamples - start), n))
+        found.append(np.asarray(statistic(runs[drawn], axis=1)))
+    low, high = np.quantile(np.concatenate(found), [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def mean_and_stderr(values: ArrayLike) -> tuple[float, float]:
+    """The mean and its standard error.
+
+        mean = sum_i x_i / n,   stderr = sqrt(sum_i (x_i - mean)^2 / (n - 1)) / sqrt(n)
+
+    For n = 1 the standard error is NaN: one run says nothing about the spread.
+
+    values: [run], or any shape: all values count as runs.
+    """
+    runs = np.asarray(values, float).reshape(-1)
+    if runs.size == 0:
+        raise ValueError("the mean of no values is not defined")
+    if runs.size == 1:
+        return float(runs[0]), math.nan
+    return float(runs.mean()), float(runs.std(ddof=1) / math.sqrt(runs.size))

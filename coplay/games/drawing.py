@@ -1,0 +1,382 @@
+"""Drawing of board games, as pictures and as text: the board, its walls, things and players.
+
+`draw_board` and `text_board` know nothing of any game's rules; below them each game says what
+stands where. Everything is drawn several times as large and then averaged down, which gives smooth
+edges (`Pen`).
+"""
+
+from __future__ import annotations
+
+import colorsys
+import functools
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PIL import Image, ImageColor, ImageDraw, ImageFont
+
+if TYPE_CHECKING:
+    from coplay.games.stag_hunt import StagHunt, StagHuntState
+
+# Okabe and Ito's colours, which people with any kind of colour blindness can tell apart, without
+# black (the team) and ordered so that the first four are easy to see as thin lines on white.
+SEAT_COLOURS = (
+    "#0072B2",  # blue
+    "#E69F00",  # orange
+    "#009E73",  # green
+    "#CC79A7",  # pink
+    "#56B4E9",  # sky
+    "#D55E00",  # vermilion
+    "#8C8C8C",  # grey
+    "#D9C700",  # yellow, darker than the original, which is hardly visible on white
+)
+
+INK, FAINT_INK = "#2B303A", "#8A8F98"
+PAPER, FLOOR, GRID, WALL = "#FFFFFF", "#F7F5F0", "#DDD9CF", "#3A404C"
+
+Colour = str | tuple[int, int, int]
+
+
+def seat_colour(seat: int) -> str:
+    """The colour of a seat, in pictures and plots: #RRGGBB, different for any number of seats.
+
+    Beyond the first eight the same hues return in other shades.
+    """
+    turn, index = divmod(seat, len(SEAT_COLOURS))
+    red, green, blue = (value / 255 for value in ImageColor.getrgb(SEAT_COLOURS[index])[:3])
+    hue, light, saturation = colorsys.rgb_to_hls(red, green, blue)
+    # Alternately darker and lighter, each time by a part of what is left.
+    change = 1 - 0.7 ** ((turn + 1) // 2)
+    light = light * (1 - change) if turn % 2 else light + change * (1 - light)
+    rgb = colorsys.hls_to_rgb(hue, light, saturation)
+    return "#" + "".join(f"{round(255 * value):02X}" for value in rgb)
+
+
+def blend(colour: Colour, other: Colour, share: float) -> tuple[int, int, int]:
+    """`colour` with a `share` of `other` mixed in."""
+    mixed = [
+        round((1 - share) * a + share * b) for a, b in zip(_rgb(colour), _rgb(other), strict=True)
+    ]
+    return mixed[0], mixed[1], mixed[2]
+
+
+def _rgb(colour: Colour) -> tuple[int, int, int]:
+    if isinstance(colour, tuple):
+        return colour
+    red, green, blue = ImageColor.getrgb(colour)[:3]
+    return red, green, blue
+
+
+@functools.lru_cache(maxsize=64)
+def _font(size: int, bold: bool) -> ImageFont.FreeTypeFont:
+    # The fonts that come with matplotlib are on every machine where this library is installed, and
+    # know more letters than Pillow's own. Imported here because games are used without drawing.
+    import matplotlib
+
+    name = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
+    return ImageFont.truetype(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / name, size)
+
+
+class Pen:
+    """Draws smooth shapes on a white sheet. All lengths are in pixels of the finished picture."""
+
+    fine = 4  # how many times larger the sheet is while it is drawn on
+
+    def __init__(self, height: float, width: float, colour: Colour = PAPER):
+        size = math.ceil(width) * self.fine, math.ceil(height) * self.fine
+        self._sheet = Image.new("RGB", size, _rgb(colour))
+        self._draw = ImageDraw.Draw(self._sheet)
+
+    def picture(self) -> np.ndarray:
+        """The finished picture: [pixel row, pixel column, RGB] uint8."""
+        return np.array(self._sheet.reduce(self.fine), np.uint8)
+
+    def rectangle(self, x: float, y: float, width: float, height: float, colour: Colour) -> None:
+        """A filled rectangle with its upper left corner at (x, y)."""
+        box = [length * self.fine for length in (x, y, x + width, y + height)]
+        # Pillow counts the last pixel in.
+        self._draw.rectangle((box[0], box[1], box[2] - 1, box[3] - 1), fill=_rgb(colour))
+
+    def ellipse(
+        self, x: float, y: float, across: float, down: float, colour: Colour, turn: float = 0
+    ) -> None:
+        """A filled ellipse around (x, y) with two half axes, turned clockwise by `turn` degrees."""
+        angles = np.linspace(0, 2 * math.pi, 72, endpoint=False)
+        c, s = math.cos(math.radians(turn)), math.sin(math.radians(turn))
+        u, v = across * np.cos(angles), down * np.sin(angles)
+        self.polygon(np.stack([x + c * u - s * v, y + s * u + c * v], axis=1), colour)
+
+    def polygon(self, points: np.ndarray, colour: Colour) -> None:
+        """A filled polygon through [point, (x, y)]."""
+        self._draw.polygon([(x * self.fine, y * self.fine) for x, y in points], fill=_rgb(colour))
+
+    def line(self, points: np.ndarray, thick: float, colour: Colour) -> None:
+        """A line through [point, (x, y)] with round ends and joints."""
+        scaled = [(x * self.fine, y * self.fine) for x, y in points]
+        self._draw.line(scaled, fill=_rgb(colour), width=max(1, round(thick * self.fine)))
+        for x, y in points:
+            self.ellipse(x, y, thick / 2, thick / 2, colour)
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        words: str,
+        size: float,
+        colour: Colour = INK,
+        anchor: str = "lm",
+        bold: bool = False,
+    ) -> None:
+        """Words at (x, y); `anchor` is Pillow's: l/m/r across, a/m/s down (m: middle)."""
+        font = _font(max(1, round(size * self.fine)), bold)
+        self._draw.text((x * self.fine, y * self.fine), words, _rgb(colour), font, anchor=anchor)
+
+    def disc(self, x: float, y: float, radius: float, seat: int, dimmed: bool = False) -> None:
+        """A player: a disc in its seat's colour with the seat's number, dimmed once it left."""
+        colour = blend(seat_colour(seat), PAPER, 0.72 if dimmed else 0.0)
+        self.ellipse(x, y, radius, radius, PAPER)
+        self.ellipse(x, y, 0.95 * radius, 0.95 * radius, blend(colour, INK, 0.0 if dimmed else 0.3))
+        self.ellipse(x, y, 0.86 * radius, 0.86 * radius, colour)
+        number = str(seat)
+        size = radius * (1.15 if len(number) == 1 else 1.75 / len(number))
+        words = blend(colour, INK, 0.45) if dimmed else PAPER if _is_dark(colour) else INK
+        # Digits have no descenders: their middle lies a little above the middle of a line.
+        self.text(x, y + 0.36 * size, number, size, words, anchor="ms", bold=True)
+
+
+def _is_dark(colour: Colour) -> bool:
+    red, green, blue = _rgb(colour)
+    return 0.299 * red + 0.587 * green + 0.114 * blue < 150
+
+
+def text_width(words: str, size: float, bold: bool = False) -> float:
+    """How many pixels wide words are."""
+    return _font(max(1, round(size * Pen.fine)), bold).getlength(words) / Pen.fine
+
+
+# --- things on a board -------------------------------------------------------------------------
+
+Icon = Callable[[Pen, float, float, float], None]
+"""(pen, x, y, size): draws a thing in the square of that size around (x, y)."""
+
+
+def stag_icon(pen: Pen, x: float, y: float, size: float) -> None:
+    """The head of a stag with its antlers."""
+    fur, dark, light = "#8A5A33", "#5E3B1F", "#D9B891"
+    for side in (-1, 1):
+
+        def along(*points: tuple[float, float], side: int = side) -> np.ndarray:
+            return np.array([x, y]) + size * np.array(points) * [side, 1]
+
+        thick = 0.055 * size
+        beam = along((0.06, 0.02), (0.13, -0.14), (0.28, -0.22), (0.35, -0.36), (0.31, -0.47))
+        pen.line(beam, thick, dark)
+        pen.line(along((0.14, -0.15), (0.16, -0.3), (0.11, -0.43)), thick, dark)
+        pen.line(along((0.29, -0.23), (0.45, -0.27)), thick, dark)
+        ear_x, ear_y = x + 0.21 * side * size, y + 0.01 * size
+        pen.ellipse(ear_x, ear_y, 0.14 * size, 0.065 * size, dark, turn=-14 * side)
+        pen.ellipse(ear_x, ear_y, 0.09 * size, 0.035 * size, light, turn=-14 * side)
+    face = [(0.0, -0.06), (0.12, -0.03), (0.165, 0.07), (0.14, 0.2), (0.1, 0.32), (0.09, 0.4)]
+    face += [(0.05, 0.46), (0.0, 0.475)]
+    outline = np.array(face + [(-across, down) for across, down in reversed(face)])
+    pen.polygon(np.array([x, y]) + size * outline, fur)
+    pen.ellipse(x, y + 0.37 * size, 0.085 * size, 0.1 * size, light)
+    pen.ellipse(x, y + 0.345 * size, 0.055 * size, 0.04 * size, INK)
+    for side in (-1, 1):
+        pen.ellipse(x + 0.085 * side * size, y + 0.1 * size, 0.027 * size, 0.032 * size, INK)
+
+
+def hare_icon(pen: Pen, x: float, y: float, size: float) -> None:
+    """The head of a hare with its long ears."""
+    edge, fur, pink = "#857B70", "#D3CBC0", "#E3A9A4"
+    for grow, colour in ((0.022, edge), (0.0, fur)):
+        for side in (-1, 1):
+            ear = x + 0.115 * side * size, y - 0.2 * size
+            pen.ellipse(*ear, (0.07 + grow) * size, (0.245 + grow) * size, colour, turn=9 * side)
+        pen.ellipse(x, y + 0.2 * size, (0.23 + grow) * size, (0.215 + grow) * size, colour)
+    for side in (-1, 1):
+        ear = x + 0.12 * side * size, y - 0.205 * size
+        pen.ellipse(*ear, 0.034 * size, 0.175 * size, pink, turn=9 * side)
+        pen.ellipse(x + 0.1 * side * size, y + 0.145 * size, 0.03 * size, 0.038 * size, INK)
+    pen.ellipse(x, y + 0.245 * size, 0.038 * size, 0.027 * size, "#C9736C")
+    mouth = np.array([(-0.075, 0.3), (-0.04, 0.33), (0.0, 0.3), (0.04, 0.33), (0.075, 0.3)])
+    pen.line(np.array([x, y]) + size * mouth, 0.022 * size, edge)
+
+
+# --- boards ------------------------------------------------------------------------------------
+
+
+def draw_board(
+    height: int,
+    width: int,
+    walls: np.ndarray,
+    things: Sequence[tuple[int, Icon]],
+    players: Sequence[int | None],
+    time: int,
+    horizon: int,
+    cell: int = 48,
+) -> np.ndarray:
+    """A board with what stands on it: [pixel row, pixel column, RGB] uint8.
+
+    The size depends on the board and the number of players only, so that the pictures of an episode
+    make a film. Beneath the board: the time, and the players that left.
+
+    walls: [cell] bool; cells are numbered row by row.
+    things: the cell and the icon of each thing.
+    players: [seat] the cell where each player stands; None for one that left.
+    """
+    margin, line = cell / 6, max(1.0, cell / 48)
+    text_size, radius = 0.27 * cell, 0.23 * cell  # of the words and discs beneath the board
+    step, strip_row = 2.1 * radius, 0.6 * cell
+    inner = max(width, 4) * cell  # room for the words even beneath a narrow board
+    room = inner - text_width("left ", text_size)
+    time_room = text_width(f"t {horizon}/{horizon}  ", text_size)
+    first_row = max(1, int((room - time_room) / step))
+    per_row = max(1, int(room / step))
+    strip_rows = 1 + math.ceil(max(0, len(players) - first_row) / per_row)
+    pen = Pen((height + 0.05) * cell + 2 * margin + strip_rows * strip_row, inner + 2 * margin)
+    left_edge, top = margin + (inner - width * cell) / 2, margin
+
+    pen.rectangle(
+        left_edge - line, top - line, width * cell + 2 * line, height * cell + 2 * line, WALL
+    )
+    for index in range(height * width):
+        x, y = left_edge + index % width * cell, top + index // width * cell
+        if walls[index]:
+            pen.rectangle(x, y, cell, cell, WALL)
+        else:
+            pen.rectangle(x, y, cell, cell, GRID)
+            pen.rectangle(x + line / 2, y + line / 2, cell - line, cell - line, FLOOR)
+    for index in range(height * width):
+        x, y = left_edge + index % width * cell, top + index // width * cell
+        icons = [icon for place, icon in things if place == index]
+        seats = [seat for seat, place in enumerate(players) if place == index]
+        _draw_cell(pen, x, y, cell, icons, seats)
+
+    middle = top + (height + 0.17) * cell + strip_row / 2
+    pen.text(margin, middle, f"t {time}/{horizon}", text_size)
+    gone = [seat for seat, place in enumerate(players) if place is None]
+    rows = [gone[:first_row]]
+    rows += [gone[start : start + per_row] for start in range(first_row, len(gone), per_row)]
+    for row, seats in enumerate(rows):
+        for place, seat in enumerate(reversed(seats)):
+            x = margin + inner - radius - step * place
+            pen.disc(x, middle + row * strip_row, radius, seat, dimmed=True)
+    if gone:
+        x = margin + inner - step * len(rows[0])
+        pen.text(x, middle, "left ", text_size, FAINT_INK, anchor="rm")
+    return pen.picture()
+
+
+def _draw_cell(
+    pen: Pen, x: float, y: float, cell: float, icons: Sequence[Icon], seats: Sequence[int]
+) -> None:
+    """What stands in the cell with its upper left corner at (x, y).
+
+    Players beneath a thing hide its lowest part only: antlers and ears tell prey apart.
+    """
+    inset = 0.05 * cell
+    x, y, side = x + inset, y + inset, cell - 2 * inset
+    if icons:
+        size = min(side * (0.7 if seats else 1.0), side / len(icons))
+        for i, icon in enumerate(icons):
+            icon(pen, x + (i + 0.5) * side / len(icons), y + size / 2, 0.98 * size)
+    if seats:
+        room = side * (0.46 if icons else 1.0)
+        columns = max(
+            reversed(range(1, len(seats) + 1)),  # if equally large, rather side by side
+            key=lambda c: min(side / c, room / math.ceil(len(seats) / c)),
+        )
+        rows = math.ceil(len(seats) / columns)
+        columns = math.ceil(len(seats) / rows)
+        step = min(side / columns, room / rows, 0.74 * side)
+        for i, seat in enumerate(seats):
+            row, column = divmod(i, columns)
+            in_row = min(columns, len(seats) - row * columns)
+            pen.disc(
+                x + side / 2 + (column - (in_row - 1) / 2) * step,
+                y + side - room / 2 + (row - (rows - 1) / 2) * step,
+                0.49 * step,
+                seat,
+            )
+
+
+def text_board(
+    height: int,
+    width: int,
+    walls: np.ndarray,
+    things: Sequence[tuple[int, str]],
+    players: Sequence[int | None],
+    time: int,
+    horizon: int,
+) -> str:
+    """A board as lines of text: letters for things, numbers for players, # walls, · empty cells.
+
+    All cells have the same width, which for up to four players never changes; more on one cell
+    widen the columns of that picture. See `draw_board` for the arguments.
+    """
+    apart = "," if len(players) > 10 else ""  # seat 10 and seats 1 and 0 differ
+    contents = []
+    for index in range(height * width):
+        here = "".join(letter for place, letter in things if place == index)
+        here += apart.join(str(seat) for seat, place in enumerate(players) if place == index)
+        contents.append(here or "·")
+    column = max(1 + min(len(players), 4), *(len(here) for here in contents))
+    contents = [
+        "#" * column if wall else here.center(column)
+        for here, wall in zip(contents, walls, strict=True)
+    ]
+    edge = "─" * (width * (column + 1) + 1)
+    lines = [f"┌{edge}┐"]
+    for row in range(height):
+        lines.append("│ " + " ".join(contents[row * width : (row + 1) * width]) + " │")
+    lines.append(f"└{edge}┘")
+    gone = " ".join(str(seat) for seat, place in enumerate(players) if place is None)
+    lines.append(f"t {time}/{horizon}" + (f"   left: {gone}" if gone else ""))
+    return "\n".join(lines)
+
+
+# --- Markov Stag Hunt --------------------------------------------------------------------------
+
+
+def draw_stag_hunt(game: StagHunt, state: StagHuntState, cell: int = 48) -> np.ndarray:
+    """A picture of a state: [pixel row, pixel column, RGB] uint8.
+
+    Players stand beside one another and beneath the prey of their cell; caught prey is gone;
+    players that left are in the strip beneath the board.
+    """
+    walls, prey, players, time = _stag_hunt_things(game, state)
+    icons = [(place, stag_icon if is_stag else hare_icon) for place, is_stag in prey]
+    config = game.config
+    return draw_board(
+        config.height, config.width, walls, icons, players, time, config.horizon, cell
+    )
+
+
+def text_stag_hunt(game: StagHunt, state: StagHuntState) -> str:
+    """A state as lines of text: S stag, h hare, numbers for players, # walls, · empty cells."""
+    walls, prey, players, time = _stag_hunt_things(game, state)
+    letters = [(place, "S" if is_stag else "h") for place, is_stag in prey]
+    config = game.config
+    return text_board(config.height, config.width, walls, letters, players, time, config.horizon)
+
+
+def _stag_hunt_things(
+    game: StagHunt, state: StagHuntState
+) -> tuple[np.ndarray, list[tuple[int, bool]], list[int | None], int]:
+    """Walls [cell], the cell of each living prey and whether it is a stag, players [seat], time."""
+    walls = np.asarray(game.maps.walls)[int(state.board)]
+    prey = [
+        (int(place), index < game.config.stags)
+        for index, (place, there) in enumerate(
+            zip(np.asarray(state.prey), np.asarray(state.prey_alive), strict=True)
+        )
+        if there
+    ]
+    players = [
+        int(place) if there else None
+        for place, there in zip(np.asarray(state.cell), np.asarray(state.alive), strict=True)
+    ]
+    return walls, prey, players, int(state.time)
