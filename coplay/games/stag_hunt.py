@@ -135,11 +135,11 @@ class StagHunt(Game):
         bits = jax.random.bits(key, (1 + seats + prey,), jnp.uint32)
         if config.walls:
             board = bounded(bits[0], self.maps.walls.shape[0])
-            spots = jnp.stack(place(bits[1:], self.maps.free_count[board]))
+            spots = place(bits[1:], self.maps.free_count[board])
             cells = self.maps.free_cells[board][spots]
         else:
             board = jnp.int32(0)
-            cells = jnp.stack(place(bits[1:], config.height * config.width))
+            cells = place(bits[1:], config.height * config.width)
         cells = cells.astype(jnp.int16)
         return StagHuntState(
             cell=cells[:seats],
@@ -345,6 +345,6 @@ def nearest_hare(game: StagHunt, ego: StagHuntState) -> Float[Array, " action"]:
 
 
 def nearest_stag(game: StagHunt, ego: StagHuntState) -> Float[Array, " action"]:
-    """NS: on a stag hunt it until a partner comes, else go to a nearest one; NH when none is left."""
+    """NS: on a stag hunt it until a partner comes, else go to a nearest one; without stags NH."""
     towards, left = _approach(game, ego, slice(0, game.config.stags), HUNT_STAG)
     return jnp.where(left, towards, nearest_hare(game, ego))

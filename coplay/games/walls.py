@@ -73,7 +73,7 @@ def _draw_connected(
 ) -> np.ndarray:
     rng = np.random.default_rng(seed)
     found: list[np.ndarray] = []
-    for _ in range(1000 * maps):
+    for attempt in range(1000 * maps):
         walls = np.zeros((height, width), bool)
         for _ in range(pieces):
             shape = np.array(PIECES[rng.integers(len(PIECES))])
@@ -90,7 +90,7 @@ def _draw_connected(
             found.append(walls)
             if len(found) == maps:
                 return np.stack(found)
-        elif not found and _ == 1000:
+        elif not found and attempt == 1000:
             break
     raise UserError(
         f"board too small: hardly any {height}x{width} board with {pieces} wall pieces leaves "
@@ -119,7 +119,6 @@ def _distances(walls: np.ndarray) -> np.ndarray:
     cells = height * width
     board = np.full((maps, cells, height + 2, width + 2), UNREACHABLE, np.int16)
     inner = board[:, :, 1:-1, 1:-1]
-    inner.reshape(maps, cells, height, width)
     free = ~walls[:, None]
     for cell in range(cells):
         inner[:, cell, cell // width, cell % width] = 0
@@ -143,22 +142,18 @@ def bounded(
     return ((high * limit + ((low * limit) >> 16)) >> 16).astype(jnp.int32)
 
 
-def place(bits: UInt32[Array, " thing"], count: Int[Array, ""] | int) -> list[Int[Array, ""]]:
+def place(bits: UInt32[Array, " thing"], count: Int[Array, ""] | int) -> Int[Array, " thing"]:
     """Distinct places in [0, count) for as many things as there are random words, uniformly.
 
-    The i-th thing draws among the count - i places that are left; the places taken so far are kept
-    sorted, and the draw skips them. Elementwise arithmetic only: on CPU a random permutation of the
-    board costs several times as much as the whole rest of the game.
+    The beginning of a Fisher-Yates shuffle in which the shuffled board is never built: what stands
+    at a position is traced back through the earlier swaps. Elementwise arithmetic only: on CPU a
+    random permutation of the board costs several times as much as all the rest of the game.
     """
-    taken: list[Int[Array, ""]] = []
+    things = bits.shape[0]
+    swaps = [thing + bounded(bits[thing], count - thing) for thing in range(things)]
     places = []
-    for thing in range(bits.shape[0]):
-        spot = bounded(bits[thing], count - thing)
-        for other in taken:
-            spot = spot + (spot >= other)
-        places.append(spot)
-        for index, other in enumerate(taken):
-            taken[index] = jnp.minimum(other, spot)
-            spot = jnp.maximum(other, spot)
-        taken.append(spot)
-    return places
+    for thing, position in enumerate(swaps):
+        for earlier in reversed(range(thing)):
+            position = jnp.where(position == swaps[earlier], earlier, position)
+        places.append(position)
+    return jnp.stack(places)

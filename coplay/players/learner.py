@@ -1,0 +1,60 @@
+"""The learner protocol: a player that improves from trajectories.
+
+A learner object describes (configuration, shapes, seats); what changes is in the state that its
+methods take and return, so a whole training run is a function of a key.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from coplay.players.player import Group, Player
+from coplay.training.rollout import Trajectory
+
+LearnerState = Any  # a pytree of arrays, private to its learner
+
+
+class Learner(eqx.Module):
+    """Learns in the seats `active`, out of the `seats` it has parameters for."""
+
+    seats: eqx.AbstractVar[tuple[int, ...]]
+    active: eqx.AbstractVar[tuple[int, ...]]
+
+    def init(self, key: PRNGKeyArray, streams: Int[Array, " seat"]) -> LearnerState:
+        """Parameters and optimisers before learning; `streams` are those of all seats of the game."""
+        raise NotImplementedError
+
+    def group(self, state: LearnerState) -> Group:
+        """The players of the active seats, as they act while learning."""
+        raise NotImplementedError
+
+    def update(
+        self,
+        key: PRNGKeyArray,
+        state: LearnerState,
+        trajectory: Trajectory,
+        progress: Float[Array, ""],
+    ) -> tuple[LearnerState, dict[str, Float[Array, " seat"]]]:
+        """Learn from a trajectory of the active seats (in that order); metrics per active seat.
+
+        progress: the share of the run that is done, for schedules.
+        """
+        raise NotImplementedError
+
+    def player(self, state: LearnerState, seat: int, greedy: bool = False) -> Player:
+        """The player of one seat as it stands, to sit in any seat and learn no more."""
+        raise NotImplementedError
+
+
+def of_seats(trajectory: Trajectory, seats: tuple[int, ...]) -> Trajectory:
+    """The part of a trajectory that concerns some seats."""
+    if trajectory.alive.shape[2] == len(seats):
+        return trajectory
+    index = np.array(seats)
+    everyone = trajectory._replace(over=None, last=None)  # type: ignore[arg-type]
+    part = jax.tree.map(lambda x: x[:, :, index], everyone)
+    last = jax.tree.map(lambda x: x[:, index], trajectory.last)
+    return part._replace(over=trajectory.over, last=last)

@@ -1,0 +1,117 @@
+"""What can sit in a seat, and how the seats of a game act together.
+
+A `Player` is written for one seat and a batch of game copies. `Group`s gather the seats whose
+players are alike, so the compiled program grows with the number of different players and not with
+the number of seats.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from coplay.games.game import Game, Observation, State
+
+Memory = Any  # a pytree of arrays with a leading copy axis, private to its player
+
+
+class View(NamedTuple):
+    """What one seat sees in every game copy: all it may use to decide.
+
+    observation: its ego views, [copy, ...].
+    alive: [copy] whether the seat is in the game.
+    state: [copy, ...] game states renumbered so that this seat is seat 0: for scripted players and
+        planners, which are given the game. Learned policies use the observation alone.
+    time: [copy] steps played in the episode.
+    episode: [copy] episodes finished before this one.
+    """
+
+    observation: Observation
+    alive: Bool[Array, " copy"]
+    state: State
+    time: Int[Array, " copy"]
+    episode: Int[Array, " copy"]
+
+
+class Player(eqx.Module):
+    """Decides for one seat in a batch of game copies."""
+
+    def start(self, copies: int) -> Memory:
+        """The memory before the first step, with a leading [copy] axis; kept across episodes."""
+        return ()
+
+    def act(
+        self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
+    ) -> tuple[Float[Array, "copy action"], Memory]:
+        """Logits of the actions (illegal ones are masked by the caller) and the new memory."""
+        raise NotImplementedError
+
+
+class Group(eqx.Module):
+    """Seats whose players are alike but for their numbers.
+
+    player: one player; if not `shared`, every array has a leading [seat of the group] axis.
+    seats: which seats of the game.
+    shared: all seats use the very same arrays.
+    """
+
+    player: Player
+    seats: tuple[int, ...] = eqx.field(static=True)
+    shared: bool = eqx.field(static=True)
+
+    def start(self, copies: int) -> Memory:
+        """Memory with leading axes [seat of the group, copy]."""
+        memory = self._player_of_one_seat().start(copies)
+        return jax.tree.map(lambda x: jnp.broadcast_to(x, (len(self.seats), *x.shape)), memory)
+
+    def _player_of_one_seat(self) -> Player:
+        return self.player if self.shared else jax.tree.map(lambda x: x[0], self.player)
+
+    def act(
+        self, game: Game, keys: PRNGKeyArray, views: View, memory: Memory
+    ) -> tuple[Float[Array, "seat copy action"], Memory]:
+        """All seats of the group at once; every argument has the group's seat axis first."""
+        axis = None if self.shared else 0
+        return jax.vmap(
+            lambda player, key, view, mine: player.act(game, key, view, mine),
+            in_axes=(axis, 0, 0, 0),
+        )(self.player, keys, views, memory)
+
+
+def group_players(players: Sequence[Player]) -> tuple[Group, ...]:
+    """The players of seats 0, 1, … as groups: players of the same structure act in one batch."""
+    members: dict[Any, list[int]] = {}
+    for seat, player in enumerate(players):
+        arrays, structure = jax.tree.flatten(player)
+        kind = (structure, tuple((x.shape, str(x.dtype)) for x in arrays))
+        members.setdefault(kind, []).append(seat)
+    groups = []
+    for seats in members.values():
+        alike = [players[seat] for seat in seats]
+        shared = all(player is alike[0] for player in alike) or not jax.tree.leaves(alike[0])
+        stacked = alike[0] if shared else jax.tree.map(lambda *x: jnp.stack(x), *alike)
+        groups.append(Group(stacked, tuple(seats), shared))
+    return tuple(groups)
+
+
+def decide(
+    game: Game,
+    groups: tuple[Group, ...],
+    keys: PRNGKeyArray,
+    views: View,
+    memory: tuple[Memory, ...],
+) -> tuple[Float[Array, "seat copy action"], tuple[Memory, ...]]:
+    """Logits of all seats. `keys` [seat] and `views` have the seat axis first."""
+    logits, memories = [], []
+    for group, mine in zip(groups, memory, strict=True):
+        seats = np.array(group.seats)
+        of_group = jax.tree.map(lambda x, seats=seats: x[seats], (keys, views))
+        out, new = group.act(game, *of_group, mine)
+        logits.append(out)
+        memories.append(new)
+    order = np.argsort(np.concatenate([group.seats for group in groups]))
+    return jnp.concatenate(logits)[order], tuple(memories)

@@ -1,0 +1,338 @@
+"""Independent PPO: every learning seat improves on its own ego views and rewards.
+
+One update, from top to bottom of `PPO.update`: values of all ego views, advantages, several epochs
+of shuffled minibatches, the clipped loss, a step of Adam. Seats with separate parameters are the
+same program over a leading axis of parameter sets; with shared parameters there is one set.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+
+from coplay.errors import UserError
+from coplay.games.game import Game, Observation
+from coplay.minds import categorical
+from coplay.minds.networks import Activation, Network, ViewShape, flatten
+from coplay.players.learner import Learner
+from coplay.players.player import Group, Memory, Player, View
+from coplay.training.advantages import explained_variance, gae, masked_mean, normalise
+from coplay.training.ppo_loss import PPOTerms, ppo_loss
+from coplay.training.rollout import Trajectory, rows_where, seat_keys
+
+
+@dataclass(frozen=True)
+class PPOConfig:
+    """Proximal policy optimisation, one learner per seat."""
+
+    parameters: Literal["separate", "shared", "shared+id"] = "separate"
+    """Parameters of the seats: one set each; one for all; one for all with the seat's number as an
+    additional input."""
+    network: Literal["mlp", "cnn"] = "mlp"
+    """Encoder of the board: flattened planes, or 3x3 convolutions before the hidden layers."""
+    hidden: tuple[int, ...] = (64, 64)
+    """Widths of the hidden layers of actor and critic."""
+    channels: tuple[int, ...] = (16, 32)
+    """Channels of the convolutions (only with network=cnn)."""
+    activation: Activation = "tanh"
+    """Between layers."""
+    learning_rate: float = 1e-3
+    """Step size of Adam."""
+    schedule: Literal["constant", "linear"] = "constant"
+    """Learning rate over the run: constant, or falling linearly to 0 at --steps."""
+    discount: float = 0.99
+    """Discount of future rewards."""
+    trace: float = 0.95
+    """Lambda of the generalised advantage estimation."""
+    epochs: int = 4
+    """Passes over each rollout."""
+    minibatches: int = 4
+    """Parts into which each pass is split; whole game copies each; must divide --copies."""
+    clip: float = 0.2
+    """Limit of the probability ratio in the policy loss."""
+    value_clip: float | None = None
+    """If v: the critic may gain from moving at most v away from its old value; None: no limit."""
+    value_weight: float = 0.5
+    """Weight of the value loss."""
+    entropy_weight: float = 0.01
+    """Weight of the entropy bonus."""
+    gradient_clip: float = 0.5
+    """Largest norm of the actor's and of the critic's gradient (each on its own)."""
+
+    def __post_init__(self) -> None:
+        for name in ("learning_rate", "epochs", "minibatches", "clip", "gradient_clip"):
+            if getattr(self, name) <= 0:
+                raise UserError(f"{name} must be above 0, not {getattr(self, name)}")
+        for name in ("discount", "trace"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise UserError(f"{name} must be between 0 and 1, not {getattr(self, name)}")
+        if any(width <= 0 for width in (*self.hidden, *self.channels)):
+            raise UserError("hidden and channels must be above 0")
+
+
+class PPOPlayer(Player):
+    """Acts by an actor network on the observation. identity: [seat] one-hot, or empty."""
+
+    actor: Network
+    identity: Float[Array, " id"]
+    greedy: bool = eqx.field(static=True, default=False)
+
+    def act(
+        self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
+    ) -> tuple[Float[Array, "copy action"], Memory]:
+        logits = self.actor(flatten(view.observation, self.identity))
+        if self.greedy:
+            best = jnp.argmax(jnp.where(view.observation.legal, logits, -jnp.inf), axis=-1)
+            chosen = best[..., None] == jnp.arange(logits.shape[-1])
+            logits = jnp.where(chosen, 0.0, categorical.NEVER)
+        return logits, memory
+
+
+class PPOState(NamedTuple):
+    """What learning changes; every array has a leading [parameter set] axis."""
+
+    actor: Network
+    critic: Network
+    actor_optimiser: optax.OptState
+    critic_optimiser: optax.OptState
+
+
+class Batch(NamedTuple):
+    """Samples of one parameter set, [copy, time, seat of the set, ...].
+
+    A minibatch is made of whole game copies: shuffling those is cheap, and their rows lie together
+    in memory. `view` are the flattened ego views.
+    """
+
+    view: Float[Array, "copy time seat inputs"]
+    legal: Bool[Array, "copy time seat action"]
+    alive: Bool[Array, "copy time seat"]
+    action: Int[Array, "copy time seat"]
+    log_policy: Float[Array, "copy time seat action"]
+    value: Float[Array, "copy time seat"]
+    advantage: Float[Array, "copy time seat"]
+    target: Float[Array, "copy time seat"]
+
+
+class PPO(Learner):
+    """Independent PPO; see the module docstring."""
+
+    config: PPOConfig = eqx.field(static=True)
+    shape: ViewShape
+    game_seats: int = eqx.field(static=True)
+    seats: tuple[int, ...] = eqx.field(static=True)
+    active: tuple[int, ...] = eqx.field(static=True)
+
+    # --- parameters and players ----------------------------------------------------------------
+
+    def init(self, key: PRNGKeyArray, streams: Int[Array, " seat"]) -> PPOState:
+        if self.config.parameters == "separate":
+            keys = seat_keys(key, streams[np.array(self.seats)])
+        else:
+            keys = key[None]
+        return jax.vmap(self._init_set)(keys)
+
+    def _init_set(self, key: PRNGKeyArray) -> PPOState:
+        config = self.config
+        actor_key, critic_key = jax.random.split(key)
+        shape = ViewShape(
+            self.shape.planes, self.shape.features + self._identities.shape[1], self.shape.actions
+        )
+
+        def network(outputs: int, key: PRNGKeyArray, head_scale: float) -> Network:
+            return Network(
+                shape,
+                outputs,
+                key=key,
+                hidden=config.hidden,
+                channels=config.channels if config.network == "cnn" else (),
+                activation=config.activation,
+                head_scale=head_scale,
+            )
+
+        actor = network(self.shape.actions, actor_key, 0.01)
+        critic = network(1, critic_key, 1.0)
+        return PPOState(actor, critic, self._optimiser.init(actor), self._optimiser.init(critic))
+
+    @property
+    def _optimiser(self) -> optax.GradientTransformation:
+        """Clipped Adam without the learning rate, which follows the progress of the run."""
+        return optax.chain(
+            optax.clip_by_global_norm(self.config.gradient_clip), optax.scale_by_adam(eps=1e-5)
+        )
+
+    @property
+    def _identities(self) -> np.ndarray:
+        """[seat of the game, id] one-hot with `shared+id`, else empty rows."""
+        seats = self.game_seats
+        with_id = self.config.parameters == "shared+id"
+        return np.eye(seats, seats if with_id else 0, dtype=np.float32)
+
+    @property
+    def _rows(self) -> np.ndarray:
+        """Which parameter sets the active seats use."""
+        if self.config.parameters != "separate":
+            return np.array([0])
+        return np.array([self.seats.index(seat) for seat in self.active])
+
+    def group(self, state: PPOState) -> Group:
+        identity = jnp.asarray(self._identities[np.array(self.active)])
+        if self.config.parameters == "shared":
+            actor = jax.tree.map(lambda x: x[0], state.actor)
+            return Group(PPOPlayer(actor, identity[0]), self.active, True)
+        rows = (
+            self._rows if self.config.parameters == "separate" else np.zeros(len(self.active), int)
+        )
+        actor = jax.tree.map(lambda x: x[rows], state.actor)
+        return Group(PPOPlayer(actor, identity), self.active, False)
+
+    def player(self, state: PPOState, seat: int, greedy: bool = False) -> PPOPlayer:
+        row = self.seats.index(seat) if self.config.parameters == "separate" else 0
+        actor = jax.tree.map(lambda x: x[row], state.actor)
+        return PPOPlayer(actor, jnp.asarray(self._identities[seat]), greedy)
+
+    # --- learning ------------------------------------------------------------------------------
+
+    def update(
+        self,
+        key: PRNGKeyArray,
+        state: PPOState,
+        trajectory: Trajectory,
+        progress: Float[Array, ""],
+    ) -> tuple[PPOState, dict[str, Float[Array, " seat"]]]:
+        rows = self._rows
+        learning = jax.tree.map(lambda x: x[rows], state)
+        batch = jax.vmap(self._batch)(learning.critic, *self._by_set(trajectory))
+        rate = self.config.learning_rate * (
+            1.0 - progress if self.config.schedule == "linear" else 1.0
+        )
+
+        def one_epoch(carry: PPOState, key: PRNGKeyArray) -> tuple[PPOState, tuple]:
+            order = jax.random.permutation(key, batch.alive.shape[1])
+            parts = order.reshape(self.config.minibatches, -1)
+
+            def one_minibatch(carry: PPOState, part: Array) -> tuple[PPOState, tuple]:
+                picked = jax.tree.map(lambda x: x[:, part], batch)
+                return jax.vmap(self._step, in_axes=(0, 0, None))(carry, picked, rate)
+
+            return jax.lax.scan(one_minibatch, carry, parts)
+
+        keys = jax.random.split(key, self.config.epochs)
+        learning, (terms, norm) = jax.lax.scan(one_epoch, learning, keys)
+        # What the last pass over the data saw, averaged over its minibatches: [set, seat of set].
+        terms, norm = jax.tree.map(lambda x: jnp.mean(x[-1], axis=0), (terms, norm))
+        metrics = terms._asdict() | {
+            "gradient_norm": jnp.broadcast_to(norm[:, None], terms.kl.shape),
+            "explained_variance": jax.vmap(explained_variance)(
+                *(_samples(x) for x in (batch.value, batch.target, batch.alive))
+            ),
+            "value": jax.vmap(masked_mean, in_axes=(0, 0, None))(batch.value, batch.alive, (0, 1)),
+        }
+        state = jax.tree.map(lambda x, new: x.at[rows].set(new), state, learning)
+        return state, {name: value.reshape(-1) for name, value in metrics.items()}
+
+    def _by_set(self, trajectory: Trajectory) -> tuple[Trajectory, Float[Array, "set seat id"]]:
+        """The trajectory as [set, time, copy, seat of the set, ...], and the seats' identities."""
+        identity = jnp.asarray(self._identities[np.array(self.active)])
+        if self.config.parameters != "separate":
+            return jax.tree.map(lambda x: x[None], (trajectory, identity))
+        over = jnp.broadcast_to(trajectory.over, (len(self.active), *trajectory.over.shape))
+        last = jax.tree.map(lambda x: jnp.moveaxis(x, 1, 0)[:, :, None], trajectory.last)
+        rest = trajectory._replace(over=None, last=None)  # type: ignore[arg-type]
+        rest = jax.tree.map(lambda x: jnp.moveaxis(x, 2, 0)[:, :, :, None], rest)
+        return rest._replace(over=over, last=last), identity[:, None]
+
+    def _batch(
+        self, critic: Network, trajectory: Trajectory, identity: Float[Array, "seat id"]
+    ) -> Batch:
+        """Values, advantages and targets of one set's trajectory."""
+
+        def value(observation: Observation) -> Array:
+            return critic(flatten(observation, identity))[..., 0]
+
+        view = flatten(trajectory.observation, identity)
+        values = critic(view)[..., 0]
+        final = rows_where(value, jnp.any(trajectory.truncated, axis=-1), trajectory.final)
+        advantage = gae(
+            trajectory.reward,
+            values,
+            final,
+            value(trajectory.last),
+            trajectory.terminated,
+            trajectory.truncated,
+            self.config.discount,
+            self.config.trace,
+        )
+        batch = Batch(
+            view=view,
+            legal=trajectory.observation.legal,
+            alive=trajectory.alive,
+            action=trajectory.action,
+            log_policy=trajectory.log_policy,
+            value=values,
+            advantage=normalise(advantage, trajectory.alive),
+            target=advantage + values,
+        )
+        return jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), batch)
+
+    def _step(
+        self, state: PPOState, batch: Batch, rate: Float[Array, ""] | float
+    ) -> tuple[PPOState, tuple[PPOTerms, Float[Array, ""]]]:
+        """One gradient step of one parameter set on one minibatch."""
+        config = self.config
+        seats = batch.alive.shape[-1]
+        view = batch.view.reshape(-1, batch.view.shape[-1])
+        old = jax.tree.map(_samples_of_one, batch._replace(view=None))  # type: ignore[arg-type]
+
+        def loss(networks: tuple[Network, Network]) -> tuple[Float[Array, ""], PPOTerms]:
+            actor, critic = networks
+            logits = actor(view).reshape(-1, seats, self.shape.actions)
+            return ppo_loss(
+                categorical.log_policy(logits, old.legal),
+                critic(view).reshape(-1, seats),
+                old.log_policy,
+                old.value,
+                old.action,
+                old.advantage,
+                old.target,
+                old.alive,
+                clip=config.clip,
+                value_clip=config.value_clip,
+                entropy_weight=config.entropy_weight,
+                value_weight=config.value_weight,
+            )
+
+        (actor_gradient, critic_gradient), terms = jax.grad(loss, has_aux=True)(
+            (state.actor, state.critic)
+        )
+        norm = optax.global_norm((actor_gradient, critic_gradient))
+        actor, actor_optimiser = self._apply(
+            state.actor, actor_gradient, state.actor_optimiser, rate
+        )
+        critic, critic_optimiser = self._apply(
+            state.critic, critic_gradient, state.critic_optimiser, rate
+        )
+        return PPOState(actor, critic, actor_optimiser, critic_optimiser), (terms, norm)
+
+    def _apply(
+        self,
+        network: Network,
+        gradient: Network,
+        optimiser: optax.OptState,
+        rate: Float[Array, ""] | float,
+    ) -> tuple[Network, optax.OptState]:
+        step, optimiser = self._optimiser.update(gradient, optimiser)
+        return jax.tree.map(lambda x, s: x - rate * s, network, step), optimiser
+
+
+def _samples(x: Shaped[Array, "set copy time *rest"]) -> Shaped[Array, "set sample *rest"]:
+    return x.reshape(x.shape[0], -1, *x.shape[3:])
+
+
+def _samples_of_one(x: Shaped[Array, "copy time *rest"]) -> Shaped[Array, "sample *rest"]:
+    return x.reshape(-1, *x.shape[2:])

@@ -1,0 +1,60 @@
+"""The PPO loss over samples of alive seats, with its parts per seat."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from coplay.minds import categorical
+from coplay.training.advantages import masked_mean
+
+
+class PPOTerms(NamedTuple):
+    """Means over the alive samples of each seat, [seat]."""
+
+    policy_loss: Float[Array, " seat"]
+    value_loss: Float[Array, " seat"]
+    entropy: Float[Array, " seat"]
+    kl: Float[Array, " seat"]
+    clip_fraction: Float[Array, " seat"]
+
+
+def ppo_loss(
+    log_policy: Float[Array, "sample seat action"],
+    value: Float[Array, "sample seat"],
+    old_log_policy: Float[Array, "sample seat action"],
+    old_value: Float[Array, "sample seat"],
+    action: Int[Array, "sample seat"],
+    advantage: Float[Array, "sample seat"],
+    target: Float[Array, "sample seat"],
+    alive: Bool[Array, "sample seat"],
+    *,
+    clip: float,
+    value_clip: float | None,
+    entropy_weight: float,
+    value_weight: float,
+) -> tuple[Float[Array, ""], PPOTerms]:
+    """policy - entropy_weight * entropy + value_weight * value, averaged over all alive samples.
+
+    policy: -min(r A, clip(r, 1 ± clip) A), r = new / old probability of the action taken.
+    value: (V - target)² / 2; with `value_clip` the larger of that and the same for V kept within
+    value_clip of the old value. KL(old || new) is exact, from the stored policies.
+    """
+    log_ratio = categorical.take(log_policy, action) - categorical.take(old_log_policy, action)
+    ratio = jnp.exp(jnp.where(alive, log_ratio, 0.0))
+    clipped = jnp.clip(ratio, 1 - clip, 1 + clip)
+    policy = -jnp.minimum(ratio * advantage, clipped * advantage)
+    error = jnp.square(value - target)
+    if value_clip is not None:
+        near = old_value + jnp.clip(value - old_value, -value_clip, value_clip)
+        error = jnp.maximum(error, jnp.square(near - target))
+    entropy = categorical.entropy(log_policy)
+    per_sample = policy - entropy_weight * entropy + value_weight * 0.5 * error
+    terms = PPOTerms(
+        policy_loss=masked_mean(policy, alive, 0),
+        value_loss=masked_mean(0.5 * error, alive, 0),
+        entropy=masked_mean(entropy, alive, 0),
+        kl=masked_mean(categorical.kl(old_log_policy, log_policy), alive, 0),
+        clip_fraction=masked_mean((jnp.abs(ratio - 1) > clip).astype(jnp.float32), alive, 0),
+    )
+    return masked_mean(per_sample, alive, None), terms

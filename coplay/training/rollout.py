@@ -1,0 +1,227 @@
+"""Rollouts: many copies of a game played at once, episodes following each other without a pause.
+
+The step loop carries compact game states only. Fresh states for automatic resets and all random
+numbers are drawn before the loop, and ego views are made from the carried state at the top of it:
+XLA would otherwise fuse resets, rules and views into one program part and compute them many times.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from coplay.games.game import Game, Observation, State
+from coplay.minds import categorical
+from coplay.players.player import Group, Memory, View, decide
+
+
+class Table(NamedTuple):
+    """Where the game copies stand between two rollouts.
+
+    state: game states [copy, ...].
+    memory: one per group of players, leading axes [seat of the group, copy].
+    time: [copy] steps played in the current episode.
+    episode: [copy] episodes finished.
+    gained: [copy, seat] reward so far in the episode.
+    stayed: [copy, seat] steps in the game so far in the episode.
+    """
+
+    state: State
+    memory: tuple[Memory, ...]
+    time: Int[Array, " copy"]
+    episode: Int[Array, " copy"]
+    gained: Float[Array, "copy seat"]
+    stayed: Int[Array, "copy seat"]
+
+
+class Trajectory(NamedTuple):
+    """What was played, [time, copy, seat, ...].
+
+    observation: ego views before acting.
+    alive: in the game before acting; what is not alive is in no loss and no metric.
+    action: as chosen. log_policy: log-probabilities of all actions when it was chosen.
+    reward: of this step.
+    terminated: the seat left in this step. truncated: the episode was cut and the seat was alive.
+    over: [time, copy] the episode ended in this step.
+    final: ego views after the step, before any reset: what a truncated seat saw last.
+    last: ego views after the last step and its reset, [copy, seat, ...].
+    episode_reward, episode_steps: totals of the episode so far; final where `over`.
+    """
+
+    observation: Observation
+    alive: Bool[Array, "time copy seat"]
+    action: Int[Array, "time copy seat"]
+    log_policy: Float[Array, "time copy seat action"]
+    reward: Float[Array, "time copy seat"]
+    terminated: Bool[Array, "time copy seat"]
+    truncated: Bool[Array, "time copy seat"]
+    over: Bool[Array, "time copy"]
+    final: Observation
+    last: Observation
+    episode_reward: Float[Array, "time copy seat"]
+    episode_steps: Int[Array, "time copy seat"]
+
+
+def seat_keys(key: PRNGKeyArray, streams: Int[Array, " seat"]) -> PRNGKeyArray:
+    """[seat] keys. A seat's randomness hangs on its stream number, not on its position, so an audit
+    can move it along with the player."""
+    return jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, streams)
+
+
+def seat_views(game: Game, state: State, observation: Observation, table: Table) -> View:
+    """The views of all seats, [seat, copy, ...]."""
+    seats = jnp.arange(game.seats)
+    alive = jax.vmap(game.alive)(state)
+    ego = jax.vmap(jax.vmap(game.ego_state, in_axes=(0, None)), in_axes=(None, 0))(state, seats)
+    copies = table.time.shape[0]
+    return View(
+        observation=jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), observation),
+        alive=alive.T,
+        state=ego,
+        time=jnp.broadcast_to(table.time, (game.seats, copies)),
+        episode=jnp.broadcast_to(table.episode, (game.seats, copies)),
+    )
+
+
+def new_table(game: Game, groups: tuple[Group, ...], key: PRNGKeyArray, copies: int) -> Table:
+    """Fresh games for `copies` copies and players with an empty memory."""
+    return Table(
+        state=jax.vmap(game.reset)(jax.random.split(key, copies)),
+        memory=tuple(group.start(copies) for group in groups),
+        time=jnp.zeros(copies, jnp.int32),
+        episode=jnp.zeros(copies, jnp.int32),
+        gained=jnp.zeros((copies, game.seats), jnp.float32),
+        stayed=jnp.zeros((copies, game.seats), jnp.int32),
+    )
+
+
+def act_all(
+    game: Game,
+    groups: tuple[Group, ...],
+    keys: PRNGKeyArray,
+    uniform: Float[Array, "seat copy"],
+    table: Table,
+) -> tuple[
+    Observation,
+    Int[Array, "copy seat"],
+    Float[Array, "copy seat action"],
+    tuple[Memory, ...],
+]:
+    """What all seats see and do: ego views, actions, log-probabilities, new memories."""
+    observation = jax.vmap(game.observe)(table.state)
+    views = seat_views(game, table.state, observation, table)
+    logits, memory = decide(game, groups, keys, views, table.memory)
+    log_policy = categorical.log_policy(logits, views.observation.legal)
+    action = categorical.sample(uniform, log_policy)
+    return observation, action.T, jnp.swapaxes(log_policy, 0, 1), memory
+
+
+def rollout(
+    game: Game,
+    groups: tuple[Group, ...],
+    table: Table,
+    key: PRNGKeyArray,
+    steps: int,
+    streams: Int[Array, " seat"],
+) -> tuple[Table, Trajectory]:
+    """Play `steps` steps in every copy, from where the table stands."""
+    copies, seats = table.gained.shape
+    step_key, reset_key, act_key, choice_key = jax.random.split(key, 4)
+    fresh = jax.vmap(game.reset)(jax.random.split(reset_key, steps * copies))
+    fresh = jax.tree.map(lambda x: x.reshape(steps, copies, *x.shape[1:]), fresh)
+    # Flat shapes: random numbers drawn in a shape of several axes take XLA far longer to compile.
+    uniform = jax.vmap(lambda k: jax.random.uniform(k, (steps * copies,)))(
+        seat_keys(choice_key, streams)
+    ).reshape(seats, steps, copies)
+    act_keys = jax.vmap(lambda k: seat_keys(k, streams))(jax.random.split(act_key, steps))
+    step_keys = jax.random.split(step_key, steps * copies).reshape(steps, copies)
+
+    def one_step(table: Table, drawn: tuple) -> tuple[Table, tuple]:
+        fresh, uniform, act_keys, step_keys = drawn
+        observation, action, log_policy, memory = act_all(game, groups, act_keys, uniform, table)
+        alive = jax.vmap(game.alive)(table.state)
+        stepped, outcome = jax.vmap(game.step)(step_keys, table.state, action)
+        over = outcome.truncated | ~jnp.any(jax.vmap(game.alive)(stepped), axis=1)
+        gained = table.gained + outcome.reward
+        stayed = table.stayed + alive
+        following = Table(
+            state=jax.tree.map(lambda new, old: _where(over, new, old), fresh, stepped),
+            memory=memory,
+            time=jnp.where(over, 0, table.time + 1),
+            episode=table.episode + over,
+            gained=_where(over, jnp.zeros_like(gained), gained),
+            stayed=_where(over, jnp.zeros_like(stayed), stayed),
+        )
+        return following, (
+            observation,
+            alive,
+            action,
+            log_policy,
+            outcome,
+            over,
+            stepped,
+            gained,
+            stayed,
+        )
+
+    drawn = (fresh, jnp.moveaxis(uniform, 0, 1), act_keys, step_keys)
+    table, played = jax.lax.scan(one_step, table, drawn)
+    observation, alive, action, log_policy, outcome, over, stepped, gained, stayed = played
+    still = jax.vmap(jax.vmap(game.alive))(stepped)
+    trajectory = Trajectory(
+        observation=observation,
+        alive=alive,
+        action=action,
+        log_policy=log_policy,
+        reward=outcome.reward,
+        terminated=outcome.terminated,
+        truncated=outcome.truncated[..., None] & still,
+        over=over,
+        final=jax.vmap(jax.vmap(game.observe))(stepped),
+        last=jax.vmap(game.observe)(table.state),
+        episode_reward=gained,
+        episode_steps=stayed,
+    )
+    return table, trajectory
+
+
+def _where(over: Bool[Array, " copy"], new: Array, old: Array) -> Array:
+    """`new` in the copies whose episode is over; arrays are [copy, ...]."""
+    return jnp.where(over.reshape(-1, *(1,) * (new.ndim - 1)), new, old)
+
+
+def rows_where(
+    function: Callable[[Any], Float[Array, "copy *rest"]],
+    mask: Bool[Array, "time copy"],
+    inputs: Any,
+) -> Float[Array, "time copy *rest"]:
+    """`function` of the rows in the mask, 0 elsewhere; `inputs` are arrays [time, copy, ...].
+
+    Rows are gathered as many at a time as there are copies, until none is left: the cost follows
+    the number of rows in the mask. Ends of episodes are rare among all steps.
+    """
+    steps, copies = mask.shape
+    rows = mask.reshape(-1)
+    order = jnp.cumsum(rows) - 1  # the rank of each row among those in the mask
+    count = order[-1] + 1
+    flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), inputs)
+    some = jax.eval_shape(function, jax.tree.map(lambda x: x[:copies], flat))
+
+    def more(carry: tuple) -> Bool[Array, ""]:
+        return carry[0] < count
+
+    def next_rows(carry: tuple) -> tuple:
+        done, results = carry
+        index = jnp.searchsorted(order, done + jnp.arange(copies))
+        index = jnp.minimum(index, steps * copies - 1)
+        values = function(jax.tree.map(lambda x: x[index], flat))
+        rank = jnp.clip(order - done, 0, copies - 1)
+        here = rows & (order >= done) & (order < done + copies)
+        here = here.reshape(-1, *(1,) * (values.ndim - 1))
+        return done + copies, jnp.where(here, values[rank], results)
+
+    start = (0, jnp.zeros((steps * copies, *some.shape[1:]), some.dtype))
+    _, results = jax.lax.while_loop(more, next_rows, start)
+    return results.reshape(steps, copies, *some.shape[1:])
