@@ -1,0 +1,32 @@
+"""Multi-agent reinforcement learning with and about others."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from coplay.api import play as play
+    from coplay.api import train as train
+    from coplay.errors import UserError as UserError
+    from coplay.games import make_game as make_game
+    from coplay.games.check import check_game as check_game
+    from coplay.players.seating import make_player as make_player
+
+__version__ = "0.1.0"
+
+_WHERE = {
+    "check_game": "coplay.games.check",
+    "make_game": "coplay.games",
+    "make_player": "coplay.players.seating",
+    "play": "coplay.api",
+    "train": "coplay.api",
+    "UserError": "coplay.errors",
+}
+
+__all__ = ["UserError", "check_game", "make_game", "make_player", "play", "train"]
+
+
+def __getattr__(name: str) -> Any:
+    # JAX takes a second to import: it waits until something needs it, so `coplay --help` is quick.
+    if name in _WHERE:
+        return getattr(import_module(_WHERE[name]), name)
+    raise AttributeError(f"module 'coplay' has no attribute '{name}'")

@@ -25,7 +25,7 @@ def make_game(name: str, **fields: Any) -> Game:
     for field in fields:
         if field not in valid:
             raise unknown(f"field of game '{name}'", field, valid)
-    return game_type(config_type(**fields))  # type: ignore[call-arg]
+    return game_type(config_type(**fields))
 
 
 __all__ = [

@@ -320,7 +320,8 @@ def _uniform(among: Bool[Array, "*batch choice"]) -> Float[Array, "*batch choice
 def _approach(
     game: StagHunt, ego: StagHuntState, kind: slice, hunt: int
 ) -> tuple[Float[Array, " action"], Bool[Array, ""]]:
-    """Probabilities of the actions towards the nearest prey of a kind, and whether any is left.
+    """Probabilities of the actions towards the nearest prey of a kind, and whether there is any to
+    go for (none for a player that left).
 
     Ties between nearest prey, then between the moves that shorten the way, are broken evenly.
     """
@@ -335,7 +336,9 @@ def _approach(
     moves = nearest @ _uniform(legal[:4] & shorter)
     here = legal[hunt]
     rest = jnp.where(here, jnp.arange(4, game.actions) == hunt, False)
-    return jnp.concatenate([jnp.where(here, 0.0, moves), rest.astype(moves.dtype)]), jnp.any(there)
+    return jnp.concatenate([jnp.where(here, 0.0, moves), rest.astype(moves.dtype)]), jnp.any(
+        there
+    ) & ego.alive[0]
 
 
 def nearest_hare(game: StagHunt, ego: StagHuntState) -> Float[Array, " action"]:

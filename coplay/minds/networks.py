@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from coplay.games.game import Observation
+from coplay.games.game import Game, Observation
 
 Activation = Literal["tanh", "relu"]
 
@@ -38,7 +38,7 @@ class Conv3x3(eqx.Module):
     """A 3x3 convolution with zero padding on [..., height, width, channel].
 
     Nine shifted copies and one matrix product: under `vmap` over seats this stays a batched matrix
-    product, where a convolution with one kernel per seat becomes a grouped one, which is slow on CPU.
+    product, where a convolution with a kernel per seat becomes a grouped one, slow on CPU.
     """
 
     linear: Linear
@@ -71,7 +71,7 @@ class ViewShape(eqx.Module):
 
 
 class Network(eqx.Module):
-    """From ego views to `outputs` numbers: optional convolutions, then hidden layers, then a head."""
+    """From ego views to `outputs` numbers: optional convolutions, hidden layers, a head."""
 
     convolutions: tuple[Conv3x3, ...]
     layers: tuple[Linear, ...]
@@ -130,3 +130,10 @@ def flatten(
     if identity is not None:
         parts.append(jnp.broadcast_to(identity, (*features.shape[:-1], identity.shape[-1])))
     return jnp.concatenate(parts, axis=-1)
+
+
+def view_shape(game: Game) -> ViewShape:
+    """The shapes of a game's ego views."""
+    views = jax.eval_shape(lambda key: game.observe(game.reset(key)), jax.random.key(0))
+    height, width, planes = views.planes.shape[1:]
+    return ViewShape((height, width, planes), views.features.shape[1], views.legal.shape[1])

@@ -4,7 +4,8 @@ A learner object describes (configuration, shapes, seats); what changes is in th
 methods take and return, so a whole training run is a function of a key.
 """
 
-from typing import Any
+import dataclasses
+from typing import Any, Self
 
 import equinox as eqx
 import jax
@@ -18,13 +19,21 @@ LearnerState = Any  # a pytree of arrays, private to its learner
 
 
 class Learner(eqx.Module):
-    """Learns in the seats `active`, out of the `seats` it has parameters for."""
+    """Learns in the seats `active`, out of the `seats` it has parameters for.
+
+    Made as `Kind(config, shape, game_seats, seats, active)`: its configuration, the shapes of the
+    ego views, the number of seats of the game, and the two tuples of seats.
+    """
 
     seats: eqx.AbstractVar[tuple[int, ...]]
     active: eqx.AbstractVar[tuple[int, ...]]
 
+    def seated(self, active: tuple[int, ...]) -> Self:
+        """The same learner, active in other seats."""
+        return dataclasses.replace(self, active=active)
+
     def init(self, key: PRNGKeyArray, streams: Int[Array, " seat"]) -> LearnerState:
-        """Parameters and optimisers before learning; `streams` are those of all seats of the game."""
+        """Parameters and optimisers before learning; `streams` of all seats of the game."""
         raise NotImplementedError
 
     def group(self, state: LearnerState) -> Group:

@@ -109,8 +109,8 @@ def decide(
     logits, memories = [], []
     for group, mine in zip(groups, memory, strict=True):
         seats = np.array(group.seats)
-        of_group = jax.tree.map(lambda x, seats=seats: x[seats], (keys, views))
-        out, new = group.act(game, *of_group, mine)
+        group_views = jax.tree.map(lambda x, seats=seats: x[seats], views)
+        out, new = group.act(game, keys[seats], group_views, mine)
         logits.append(out)
         memories.append(new)
     order = np.argsort(np.concatenate([group.seats for group in groups]))

@@ -16,8 +16,8 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from coplay.errors import UserError
 from coplay.evaluation.statistics import bootstrap_interval, iqm
+from coplay.files import replacing
 from coplay.games.drawing import FAINT_INK, GRID, INK, seat_colour
-from coplay.reports.episode import replacing
 
 WIDTH, HEIGHT, DPI = 900, 540, 100  # pixels of a picture, and its dots per inch
 

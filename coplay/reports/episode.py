@@ -6,9 +6,7 @@ between them. Frame t shows state t with the actions that led to it and the rewa
 
 import math
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +14,7 @@ from numpy.typing import ArrayLike
 from PIL import Image
 
 from coplay.errors import UserError
+from coplay.files import replacing
 from coplay.games.drawing import FAINT_INK, INK, Pen, text_width
 from coplay.games.game import Game, State
 
@@ -229,22 +228,6 @@ def _with_palette(frames: Sequence[np.ndarray]) -> list[Image.Image]:
     for image in images:
         image.putpalette(palette.reshape(-1).tolist())
     return images
-
-
-@contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A path to write to that becomes `path` at the end, or vanishes if writing fails.
-
-    Whoever reads `path` meanwhile sees the old file. Missing folders are made.
-    """
-    final = Path(path)
-    final.parent.mkdir(parents=True, exist_ok=True)
-    partial = final.with_name(f".{final.name}.{os.getpid()}.partial")
-    try:
-        yield partial
-        os.replace(partial, final)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def terminal(

@@ -17,7 +17,8 @@ from coplay.games.stag_hunt import (
     StagHuntConfig,
     StagHuntState,
 )
-from coplay.reports.episode import frames, replacing, terminal, write_gif
+from coplay.files import replacing
+from coplay.reports.episode import frames, terminal, write_gif
 
 LABELS = ["ns", "ppo", "nh", "random"]
 

@@ -1,0 +1,127 @@
+"""The library from Python in a few lines: train and play. See examples/."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from coplay.compilation import use_cache
+from coplay.errors import UserError, unknown
+from coplay.evaluation.match import play_match
+from coplay.games import game_parts, make_game
+from coplay.games.game import Game
+from coplay.players.player import Player, group_players
+from coplay.players.seating import learner_parts, make_player, split_seating
+from coplay.training.config import RunConfig, TrainConfig
+from coplay.training.run import RunFolder
+from coplay.training.train import Trainer, Watcher
+
+
+def play(
+    game: Game | str,
+    seating: str | list[str | Player],
+    episodes: int = 1000,
+    seed: int = 0,
+    copies: int | None = None,
+    greedy: bool = False,
+) -> dict[str, Any]:
+    """Let players play whole episodes; the result is what `coplay play --json` prints.
+
+    seating: one player per seat: text such as "ns,ns,runs/ppo,random", or a list of such entries
+        and `Player` objects.
+    copies: how many game copies the episodes are spread over; each copy plays its episodes one
+        after the other, which matters for players that remember.
+    greedy: frozen players take their most probable action.
+    """
+    use_cache()
+    if isinstance(game, str):
+        game = make_game(game)
+    if episodes < 1:
+        raise UserError(f"episodes must be at least 1, not {episodes}")
+    if copies is not None and copies < 1:
+        raise UserError(f"copies must be at least 1, not {copies}")
+    entries: list[str | Player] = (
+        list(split_seating(seating, game)) if isinstance(seating, str) else list(seating)
+    )
+    if len(entries) != game.seats:
+        raise UserError(f"seating has {len(entries)} players for {game.seats} seats")
+    players = [
+        make_player(entry, game, seat, greedy) if isinstance(entry, str) else entry
+        for seat, entry in enumerate(entries)
+    ]
+    match = play_match(game, group_players(players), episodes, seed, copies)
+    names = [e if isinstance(e, str) else type(e).__name__ for e in entries]
+    return match.record(game.name, names)
+
+
+def train(
+    player: str = "ppo",
+    game: str = "stag-hunt",
+    out: str | Path = "runs/run",
+    *,
+    game_fields: dict[str, Any] | None = None,
+    resume: bool = False,
+    watcher: Watcher | None = None,
+    **fields: Any,
+) -> dict[str, Any]:
+    """Train and return the summary, with the run's folder as "folder".
+
+    fields: of the run (`steps`, `seed`, `seating`, …) or of the learner (`learning_rate`, …), as
+        in `coplay train PLAYER --help`. game_fields: of the game.
+    resume: go on with the run in `out` (only `steps` may be given).
+    """
+    folder = RunFolder(Path(out))
+    if resume:
+        config = resumed_config(folder, fields.pop("steps", None))
+        if fields or game_fields:
+            raise UserError("a resumed run keeps its configuration: only steps may be given")
+    else:
+        config = make_config(player, game, game_fields or {}, fields)
+    summary = finished_summary(folder, config) if resume else None
+    if summary is None:
+        summary = Trainer(config, folder.path, watcher or Watcher(), resume).run()
+    return summary | {"folder": str(folder.path)}
+
+
+def make_config(
+    player: str, game: str, game_fields: dict[str, Any], fields: dict[str, Any]
+) -> TrainConfig:
+    """A configuration from plain fields; each belongs to the run or to the learner."""
+    learner_type = learner_parts(player)[0]
+    game_type = game_parts(game)[0]
+    run_names = {field.name for field in dataclasses.fields(RunConfig)}
+    learner_names = {field.name for field in dataclasses.fields(learner_type)}
+    for name in fields:
+        if name not in run_names | learner_names:
+            raise unknown("field", name, run_names | learner_names)
+    game_names = [field.name for field in dataclasses.fields(game_type)]
+    for name in game_fields:
+        if name not in game_names:
+            raise unknown(f"field of game '{game}'", name, game_names)
+    return TrainConfig(
+        player=player,
+        game_name=game,
+        learner=learner_type(**{k: v for k, v in fields.items() if k in learner_names}),
+        game=game_type(**game_fields),
+        run=RunConfig(**{k: v for k, v in fields.items() if k in run_names}),
+    )
+
+
+def resumed_config(folder: RunFolder, steps: int | None) -> TrainConfig:
+    """The configuration of a run to go on with, perhaps with another total of steps."""
+    config = folder.read_config()
+    if steps is None or steps == config.run.steps:
+        return config
+    longer = dataclasses.replace(config, run=dataclasses.replace(config.run, steps=steps))
+    done = folder.checkpoints().last_step()
+    if done >= steps + config.run.copies * config.run.rollout:
+        raise UserError(
+            f"{folder.path} is already at step {done}; --steps {steps} is the total of the run, "
+            "not what is added to it"
+        )
+    return longer
+
+
+def finished_summary(folder: RunFolder, config: TrainConfig) -> dict[str, Any] | None:
+    """The summary of a run that has all its steps behind it, else None."""
+    summary = folder.read_summary()
+    return summary if summary is not None and summary["steps"] >= config.run.steps else None

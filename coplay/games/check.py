@@ -1,0 +1,273 @@
+"""`check_game`: what every game must satisfy, whatever its rules.
+
+Players, rollouts and planners rely on these properties alone, so a game that passes can be trained
+on: it compiles, its state can be carried and restarted, no seat is preferred, and the ego views
+show to each seat what they promise.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+
+from coplay.games.game import Game, Observation, Outcome, State
+
+Faults = dict[str, Bool[Array, "..."]]
+"""What could be wrong, in words -> where it is: [] or [seat]; with [copy, step] before it."""
+
+IMPURE = "differs between two calls with the same key; it may depend on nothing else"
+
+
+class GameCheckError(AssertionError):
+    """A game breaks the protocol; the message names every property that does not hold."""
+
+
+def check_game(
+    game: Game, key: PRNGKeyArray | None = None, copies: int = 32, steps: int | None = None
+) -> None:
+    """Plays `copies` games for `steps` steps (128 unless said) and raises `GameCheckError` with all
+    that is wrong. A finished episode is followed by a fresh one.
+
+    Three of four actions are drawn among the legal ones, the others among all. What happens by
+    chance in `step` must belong to the board and not to seat numbers: with the same key a situation
+    and its renumbering have to go on alike. In a game of two seats an ego view that shows the other
+    seat first cannot be told from a right one by symmetry, and is not found.
+    """
+    key = jax.random.key(0) if key is None else key
+    _check_types(game, key)
+    # All that is drawn is drawn here: what does not depend on the game compiles once for all.
+    shape, (for_keys, for_noise) = (copies, steps or 128), jax.random.split(key)
+    keys = jax.random.split(for_keys, (*shape, 2))
+    noise = jax.random.uniform(for_noise, (*shape, 5, game.seats, game.actions))
+    arrays, rest = eqx.partition(game, eqx.is_array)
+    play = jax.vmap(lambda *given: _play(eqx.combine(given[0], rest), *given[1:]), (None, 0, 0))
+    # Not optimised: it runs once, and optimising takes most of the time of compiling.
+    quick = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+    faults = jax.jit(play, compiler_options=quick)(arrays, keys, noise)
+    _report(game, [text + _place(found) for text, found in faults.items() if np.any(found)])
+
+
+def _report(game: Game, faults: list[str]) -> None:
+    if faults:
+        raise GameCheckError("\n  - ".join([f"{game.name} breaks the game protocol:", *faults]))
+
+
+def _place(found: Bool[Array, "copy step ..."]) -> str:
+    """Where a fault was seen first."""
+    names = ("copy", "step", "seat")
+    where = np.argwhere(np.asarray(found))[0]
+    return f" ({', '.join(f'{n} {i}' for n, i in zip(names, where, strict=False))})"
+
+
+# --- types ------------------------------------------------------------------------------------
+
+
+def _once(game: Game, key: PRNGKeyArray) -> tuple[State, Observation, State, Outcome, Observation]:
+    """The first step of an episode, everybody taking the last action."""
+    state = game.reset(key)
+    seen = game.observe(state)
+    given = jax.tree.leaves(state)
+    following, outcome = game.step(key, state, jnp.full(game.seats, game.actions - 1, jnp.int32))
+    kept = jax.tree.leaves(state)
+    if len(given) != len(kept) or any(a is not b for a, b in zip(given, kept, strict=True)):
+        _report(game, ["step changes the state it is given; it must return a new one"])
+    return state, seen, following, outcome, game.observe(following)
+
+
+def _check_types(game: Game, key: PRNGKeyArray) -> None:
+    """Shapes and dtypes, from tracing alone."""
+    state, seen, following, outcome, seen_after = eqx.filter_eval_shape(_once, game, key)
+    seats, faults = game.seats, []
+    for method, given, kind in (("observe", seen, Observation), ("step", outcome, Outcome)):
+        if not isinstance(given, kind):
+            _report(game, [f"{method} must give an {kind.__name__}, not {type(given).__name__}"])
+
+    def expect(what: str, array: Any, kind: Any, *shape: int | None) -> None:
+        sizes = zip(shape, array.shape, strict=False)
+        fits = len(array.shape) == len(shape) and all(a in (None, b) for a, b in sizes)
+        if not (fits and jnp.issubdtype(array.dtype, kind)):
+            wanted = ", ".join("any" if size is None else str(size) for size in shape)
+            faults.append(
+                f"{what} must be {kind.__name__}[{wanted}], not {array.dtype}{[*array.shape]}"
+            )
+
+    for when, view in (("reset", seen), ("step", seen_after)):
+        expect(f"planes after {when}", view.planes, np.generic, seats, None, None, None)
+        expect(f"features after {when}", view.features, jnp.floating, seats, None)
+        expect(f"legal after {when}", view.legal, jnp.bool_, seats, game.actions)
+    expect("reward", outcome.reward, jnp.floating, seats)
+    expect("terminated", outcome.terminated, jnp.bool_, seats)
+    expect("truncated", outcome.truncated, jnp.bool_)
+    expect("alive", eqx.filter_eval_shape(game.alive, state), jnp.bool_, seats)
+    for name, policy in game.scripted.items():
+        probs = eqx.filter_eval_shape(lambda g, s, p=policy: p(g, g.ego_state(s, 0)), game, state)
+        expect(f"the probabilities of scripted player '{name}'", probs, jnp.floating, game.actions)
+    order = jnp.arange(seats)
+    faults += _type_changes("step", state, following)
+    permuted = eqx.filter_eval_shape(game.permute_seats, state, order)
+    faults += _type_changes("permute_seats", state, permuted)
+    faults += _type_changes("observe after a step", seen, seen_after)
+    if not faults:
+        for what, array, each in (
+            ("planes", seen.planes, game.seat_planes),
+            ("features", seen.features, game.seat_features),
+        ):
+            if array.shape[-1] < seats * each:
+                faults.append(
+                    f"seat_{what} is {each}: {seats} seats need {seats * each} {what}, "
+                    f"but there are {array.shape[-1]}"
+                )
+    _report(game, faults)
+
+
+def _type_changes(what: str, before: Any, after: Any) -> list[str]:
+    """Leaves whose shape or dtype differ: such a state is no scan carry and cannot restart."""
+    old: Any
+    new: Any
+    old, new = (jax.tree_util.tree_flatten_with_path(tree) for tree in (before, after))
+    if old[1] != new[1]:
+        return [f"{what} changes the structure from {old[1]} to {new[1]}"]
+    return [
+        f"{what} changes {jax.tree_util.keystr(path)} from {a.dtype}{[*a.shape]} "
+        f"to {b.dtype}{[*b.shape]}"
+        for (path, a), (_, b) in zip(old[0], new[0], strict=True)
+        if a.shape != b.shape or a.dtype != b.dtype
+    ]
+
+
+# --- play --------------------------------------------------------------------------------------
+
+
+def _play(
+    game: Game,
+    keys: Shaped[PRNGKeyArray, "step 2"],
+    noise: Float[Array, "step 5 seat action"],
+) -> Faults:
+    """One copy, played on through finished episodes; each fault as [step] or [step, seat]."""
+
+    def step(
+        state: State, given: tuple[PRNGKeyArray, State, Float[Array, "5 seat action"]]
+    ) -> tuple[State, Faults]:
+        key, fresh, noise = given
+        following, over, faults = _one_step(game, state, key, noise)
+        return jax.tree.map(lambda a, b: jnp.where(over, a, b), fresh, following), faults
+
+    fresh, again = (jax.vmap(game.reset)(keys[:, 0]) for _ in range(2))
+    first = jax.tree.map(lambda leaf: leaf[0], fresh)
+    faults = jax.lax.scan(step, first, (keys[:, 1], fresh, noise))[1]
+    faults["a seat is not alive after reset"] = ~jax.vmap(game.alive)(fresh)
+    faults[f"state after reset: {IMPURE}"] = jax.vmap(_differ)(fresh, again)
+    return faults
+
+
+def _one_step(
+    game: Game, state: State, key: PRNGKeyArray, noise: Float[Array, "5 seat action"]
+) -> tuple[State, Bool[Array, ""], Faults]:
+    """Plays one step as it is and with the seats renumbered, `noise` in [0, 1) deciding how.
+
+    Returns the next state, whether the episode is over, and the faults.
+    """
+    seats = game.seats
+    alive, seen = game.alive(state), game.observe(state)
+    any_action = jnp.argmax(noise[0], axis=-1)
+    legal_action = jnp.argmax(jnp.where(seen.legal, noise[1], -1.0), axis=-1)
+    actions = jnp.where(noise[2, :, 0] < 0.25, any_action, legal_action)
+    following, outcome = game.step(key, state, actions)
+    alive_after = game.alive(following)
+    left = alive & ~alive_after
+
+    faults: Faults = {
+        "no action is legal": ~jnp.any(seen.legal, axis=-1),
+        "features are not finite": ~jnp.all(jnp.isfinite(seen.features), axis=-1),
+        "reward is not finite": ~jnp.isfinite(outcome.reward),
+        "a seat that had left got a reward": ~alive & (outcome.reward != 0),
+        "a seat that had left is alive again": ~alive & alive_after,
+        "a seat left but is not terminated": left & ~outcome.terminated,
+        "a seat is terminated but did not leave": ~left & outcome.terminated,
+        "truncated although nobody is alive": outcome.truncated & ~jnp.any(alive_after),
+    }
+
+    as_it_is, permutation = jnp.arange(seats), jnp.argsort(noise[3, :, 0])
+    shift = (1 + (noise[4, 0, 0] * (seats - 1)).astype(jnp.int32)) % seats
+    rotation = (as_it_is + shift) % seats
+
+    def renumbered(order: Int[Array, " seat"], actions: Int[Array, " seat"]) -> Faults:
+        """What does not come out as the same situation with the seats renumbered."""
+        other = game.permute_seats(state, order)
+        after, result = game.step(key, other, actions[order])
+        view = game.observe(other)
+        return {
+            "alive": _differ(game.alive(other), alive[order]),
+            "legal": _differ(view.legal, seen.legal[order]),
+            "planes": _differ(view.planes, _moved_views(seen.planes, order, game.seat_planes)),
+            "features": _differ(
+                view.features, _moved_views(seen.features, order, game.seat_features)
+            ),
+            "state after step": _differ(after, game.permute_seats(following, order)),
+            "reward": _differ(result.reward, outcome.reward[order]),
+            "terminated": _differ(result.terminated, outcome.terminated[order]),
+            "truncated": _differ(result.truncated, outcome.truncated),
+            "state, with the seats back in order": _differ(
+                game.permute_seats(other, jnp.argsort(order)), state
+            ),
+        }
+
+    ignored = jnp.where(alive, actions, any_action)
+    wrong = jax.vmap(renumbered)(
+        jnp.stack([as_it_is, rotation, permutation]), jnp.stack([ignored, actions, actions])
+    )
+    for what, found in wrong.items():
+        # While all seats are alive, the first is just the same step, traced a second time.
+        faults[f"{what}: {IMPURE}"] = found[0] & jnp.all(alive)
+        faults[f"{what}: changes with the actions of seats that left"] = found[0] & ~jnp.all(alive)
+        faults[f"{what}: does not follow when the seats are rotated"] = found[1]
+        faults[f"{what}: does not follow when the seats are permuted"] = found[2]
+    faults["permute_seats by 0, 1, 2, ... changes the state"] = _differ(
+        game.permute_seats(state, as_it_is), state
+    )
+    faults["ego_state does not put the seat first, the others in cyclic order"] = _differ(
+        game.ego_state(state, shift), game.permute_seats(state, rotation)
+    )
+
+    for name, policy in game.scripted.items():
+        egos = jax.vmap(game.ego_state, (None, 0))(state, as_it_is)
+        probs = jax.vmap(policy, (None, 0))(game, egos)  # [seat, action]
+        amiss = ~jnp.isclose(jnp.sum(probs, axis=-1), 1, atol=1e-4) | jnp.any(probs < 0, axis=-1)
+        outside = jnp.any(~seen.legal & (probs > 0), axis=-1)
+        faults[f"scripted player '{name}': probabilities do not sum to 1"] = amiss
+        faults[f"scripted player '{name}': an illegal action has a chance"] = outside
+    return following, outcome.truncated | ~jnp.any(alive_after), faults
+
+
+def _moved_views(
+    views: Shaped[Array, "seat *space channel"], order: Int[Array, " seat"], each: int
+) -> Shaped[Array, "seat *space channel"]:
+    """Ego views as they must be once new seat i is old seat `order[i]`.
+
+    The first seats * each channels are blocks of `each`, one per seat, ego-first; a viewer keeps
+    the rest of its view, and sees the blocks in the order in which the seats now follow it.
+    """
+    seats, channels = len(order), views.shape[-1]
+    follows = order[(jnp.arange(seats)[:, None] + jnp.arange(seats)) % seats]
+    block = (follows - order[:, None]) % seats  # [viewer, place] where it was in the old view
+    moved = (block[:, :, None] * each + jnp.arange(each)).reshape(seats, seats * each)
+    rest = jnp.broadcast_to(jnp.arange(seats * each, channels), (seats, channels - seats * each))
+    index = jnp.concatenate([moved, rest], axis=1).astype(jnp.int32)
+    return jax.vmap(lambda view, channel: view[..., channel])(views[order], index)
+
+
+def _differ(left: Any, right: Any) -> Bool[Array, ""]:
+    """Whether any leaf of two pytrees differs; floats may by rounding, as sums over seats do."""
+
+    def differ(a: Array, b: Array) -> Bool[Array, ""]:
+        if jnp.issubdtype(a.dtype, jax.dtypes.prng_key):
+            a, b = jax.random.key_data(a), jax.random.key_data(b)
+        if jnp.issubdtype(a.dtype, jnp.inexact):
+            return jnp.any(~jnp.isclose(a, b, rtol=1e-5, atol=1e-6, equal_nan=True))
+        return jnp.any(a != b)
+
+    wrong = jax.tree.leaves(jax.tree.map(differ, left, right))
+    return jnp.any(jnp.stack(wrong)) if wrong else jnp.bool_(False)

@@ -1,0 +1,62 @@
+"""A run as it goes: one live line in a terminal, a line now and then elsewhere. On stderr."""
+
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from coplay.training.train import Report, Watcher
+
+
+class ProgressLine(Watcher):
+    """steps, share done, steps per second, time left, team mean, reward of every seat."""
+
+    def __init__(self, quiet_seconds: float = 5.0):
+        self.console = Console(stderr=True)
+        self.live = Live("", console=self.console, refresh_per_second=8, transient=False)
+        self.quiet_seconds = quiet_seconds
+        self.last = 0.0
+
+    def __enter__(self) -> "ProgressLine":
+        if self.console.is_terminal:
+            self.live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.console.is_terminal:
+            self.live.stop()
+
+    def say(self, text: str) -> None:
+        self.console.print(text, highlight=False, markup=False)
+
+    def show(self, report: Report) -> None:
+        text = line(report)
+        if self.console.is_terminal:
+            self.live.update(Text(text))
+        elif time.monotonic() - self.last > self.quiet_seconds or report.step >= report.steps:
+            self.last = time.monotonic()
+            self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def line(report: Report) -> str:
+    """A report in one line."""
+    seats = " ".join(f"{reward:.2f}" for reward in report.rewards)
+    return (
+        f"{report.step:,} of {report.steps:,} steps ({report.step / report.steps:.0%})  "
+        f"{report.steps_per_second:,.0f} steps/s  {clock(report.seconds_left)} left  "
+        f"team {report.team_mean:.2f}  seats {seats}"
+    )
+
+
+def clock(seconds: float) -> str:
+    """Seconds as h:mm:ss or m:ss."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

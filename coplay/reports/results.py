@@ -1,0 +1,218 @@
+"""What a user sees of runs and matches: tables, JSON, pictures, films."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from coplay.errors import UserError
+from coplay.evaluation.match import Episode, play_match, record_episode
+from coplay.games.game import Game
+from coplay.players.player import group_players
+from coplay.players.seating import is_learner, make_player, split_seating
+from coplay.reports.curves import learning_curve
+from coplay.reports.episode import frames, terminal, write_gif
+from coplay.training.logs import read_rows
+from coplay.training.phases import plan_phases
+from coplay.training.run import RunFolder, make_game_of
+from coplay.training.train import Trainer, Watcher
+
+REFERENCE_EPISODES = 4000
+
+
+def print_json(data: Any) -> None:
+    """Exactly one JSON value on standard output."""
+    print(json.dumps(data))
+
+
+def print_match(record: dict[str, Any], as_json: bool) -> None:
+    """What every seat got."""
+    if as_json:
+        print_json(record)
+        return
+    table = Table(title=f"{record['game']}: {record['episodes']} episodes")
+    for name in ("seat", "player", "reward", "± error", "steps in game"):
+        table.add_column(name, justify="left" if name == "player" else "right")
+    for seat, row in enumerate(record["seats"]):
+        table.add_row(
+            str(seat),
+            row["player"],
+            f"{row['reward']:.3f}",
+            f"{row['stderr']:.3f}",
+            f"{row['steps']:.1f}",
+        )
+    table.add_row("team", "", f"{record['team_mean']:.3f}", "", "", style="bold")
+    Console().print(table)
+
+
+def print_summary(summary: dict[str, Any], as_json: bool, folder: RunFolder | None = None) -> None:
+    """The result of a run beside the scripted references, and what to try next."""
+    if as_json:
+        print_json(summary)
+        return
+    print_match(summary, False)
+    console = Console(highlight=False)
+    if "iqm" in summary:
+        low, high = summary["interval"]
+        means = " ".join(f"{row['team_mean']:.2f}" for row in summary["seeds"])
+        console.print(
+            f"team mean over {len(summary['seeds'])} seeds: interquartile mean "
+            f"{summary['iqm']:.3f}, 95 % interval {low:.3f} to {high:.3f} (seeds: {means})"
+        )
+    console.print(
+        f"{summary['steps']:,} steps in {summary['seconds']:.1f} s "
+        f"({summary['steps_per_second'] or 0:,.0f} steps/s) after "
+        f"{summary['compile_seconds']:.1f} s of compiling"
+    )
+    if folder is None:
+        return
+    references(console, folder)
+    console.print(f"\nthe run is in {folder.path}: learning_curve.png, episode.gif, metrics.jsonl")
+    console.print("what to try next:")
+    for text in (
+        f"coplay watch {folder.path}",
+        f"tensorboard --logdir {folder.path}/tensorboard",
+        f"coplay play --seating {','.join([str(folder.path)] * 2)},…  (a player for every seat)",
+        f"coplay train {summary['player']} --resume {folder.path} --steps {2 * summary['steps']}",
+    ):
+        console.print(f"  {text}", soft_wrap=True)
+
+
+def references(console: Console, folder: RunFolder) -> None:
+    """What random and scripted players get in the run's game, every seat alike."""
+    game = make_game_of(folder.read_config())
+    table = Table(
+        title=f"for comparison, the same player in every seat, {REFERENCE_EPISODES} episodes"
+    )
+    table.add_column("player")
+    for seat in range(game.seats):
+        table.add_column(f"seat {seat}", justify="right")
+    table.add_column("team", justify="right")
+    for name in ("random", *game.scripted):
+        players = [make_player(name, game, seat) for seat in range(game.seats)]
+        match = play_match(game, group_players(players), REFERENCE_EPISODES)
+        table.add_row(
+            name, *(f"{x:.3f}" for x in match.reward.mean(0)), f"{match.reward.mean():.3f}"
+        )
+    console.print(table)
+
+
+def after_training(folder: RunFolder, run: Trainer, watcher: Watcher) -> None:
+    """The pictures that every finished run leaves: learning curve and, if drawable, a film."""
+    rows = read_rows(folder.metrics_file)
+    learning_curve(
+        folder.curve_file, rows, run.game.seats, f"{run.config.player} on {run.game.name}"
+    )
+    try:
+        write_episode(folder, folder.gif_file)
+    except UserError as error:
+        watcher.say(f"no film: {error}")
+
+
+def run_seating(folder: RunFolder) -> tuple[Game, list[str]]:
+    """A run's game and its seating at the end, learners as players frozen from it."""
+    config = folder.read_config()
+    game = make_game_of(config)
+    entries = plan_phases(config, game)[-1].entries
+    return game, [str(folder.path) if is_learner(entry) else entry for entry in entries]
+
+
+def one_episode(
+    folder: RunFolder, seating: str, seed: int, greedy: bool
+) -> tuple[Game, list[str], Episode]:
+    """An episode of a run's players, or of others in the run's game."""
+    game, entries = run_seating(folder)
+    if seating:
+        entries = split_seating(seating, game)
+    players = [make_player(entry, game, seat, greedy) for seat, entry in enumerate(entries)]
+    return game, entries, record_episode(game, group_players(players), seed)
+
+
+def write_episode(
+    folder: RunFolder,
+    path: Path,
+    seating: str = "",
+    seed: int = 0,
+    greedy: bool = False,
+    fps: float = 3.0,
+) -> None:
+    """An episode as a GIF."""
+    if path.suffix.lower() != ".gif":
+        raise UserError(f"--out {path}: a film is written as .gif")
+    game, labels, episode = one_episode(folder, seating, seed, greedy)
+    pictures = frames(game, episode.states, episode.rewards, labels, actions=episode.actions)
+    write_gif(path, pictures, fps)
+
+
+def show_episode(folder: RunFolder, seating: str, seed: int, greedy: bool, fps: float) -> None:
+    """An episode in the terminal, frame after frame; without a terminal all frames at once."""
+    game, labels, episode = one_episode(folder, seating, seed, greedy)
+    texts = terminal(game, episode.states, episode.rewards, episode.actions, labels)
+    console = Console(highlight=False)
+    for text in texts:
+        if console.is_terminal:
+            console.clear()
+        console.print(text, markup=False)
+        console.print()
+        if console.is_terminal:
+            time.sleep(1 / fps)
+
+
+def run_overview(folder: RunFolder) -> dict[str, Any]:
+    """One run in a few numbers."""
+    config = folder.read_config()
+    rows = read_rows(folder.metrics_file)
+    summary = folder.read_summary()
+    finished = summary is not None and summary["steps"] >= config.run.steps
+    last = [row for row in rows if row["step"] == rows[-1]["step"]] if rows else []
+    means = [row["team_mean"] for row in last if row["team_mean"] is not None]
+    mean = summary["team_mean"] if finished and summary else None
+    return {
+        "run": str(folder.path),
+        "player": config.player,
+        "game": config.game_name,
+        "seating": config.run.seating or f"{config.player} in every seat",
+        "seeds": config.run.seeds,
+        "step": rows[-1]["step"] if rows else 0,
+        "steps": config.run.steps,
+        "finished": finished,
+        "team_mean": mean if mean is not None else (sum(means) / len(means) if means else None),
+    }
+
+
+def print_runs(folder: Path, as_json: bool) -> None:
+    """All runs below a folder."""
+    if not folder.is_dir():
+        raise UserError(f"there is no folder {folder}")
+    found = [RunFolder(path.parent) for path in sorted(folder.glob("**/config.json"))]
+    overviews, unreadable = [], []
+    for run in found:
+        try:
+            overviews.append(run_overview(run))
+        except UserError as error:
+            unreadable.append(str(error))
+    if as_json:
+        print_json(overviews)
+        return
+    table = Table(title=f"{len(overviews)} runs in {folder}")
+    for name in ("run", "player", "game", "seating", "seeds", "steps", "of", "state", "team mean"):
+        table.add_column(name, overflow="fold")
+    for row in overviews:
+        table.add_row(
+            row["run"],
+            row["player"],
+            row["game"],
+            row["seating"],
+            str(row["seeds"]),
+            f"{row['step']:,}",
+            f"{row['steps']:,}",
+            "finished" if row["finished"] else "can resume",
+            "-" if row["team_mean"] is None else f"{row['team_mean']:.3f}",
+        )
+    console = Console()
+    console.print(table)
+    for text in unreadable:
+        console.print(f"not readable: {text}", style="red")

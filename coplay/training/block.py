@@ -1,0 +1,170 @@
+"""The compiled heart of training: a block of iterations, each a rollout and an update."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from coplay.games.game import Game
+from coplay.players.learner import LearnerState, of_seats
+from coplay.players.player import Group
+from coplay.training.phases import Phase
+from coplay.training.rollout import Table, Trajectory, new_table, rollout
+
+Counts = dict[str, Array]  # what one iteration counted, see `count`
+
+
+class TrainState(NamedTuple):
+    """Everything that changes during a run. learners: one state per learner."""
+
+    learners: tuple[LearnerState, ...]
+    table: Table
+
+
+def init_state(
+    phase: Phase, game: Game, key: PRNGKeyArray, copies: int, streams: Int[Array, " seat"]
+) -> TrainState:
+    """The state before the first iteration."""
+    learner_key, table_key = jax.random.split(key)
+    learners = tuple(
+        learner.init(jax.random.fold_in(learner_key, index), streams)
+        for index, learner in enumerate(phase.learners)
+    )
+    return TrainState(learners, new_table(game, groups_of(phase, learners), table_key, copies))
+
+
+def groups_of(phase: Phase, learners: tuple[LearnerState, ...]) -> tuple[Group, ...]:
+    """All groups of players at the table: the active learners', then the others."""
+    acting = tuple(
+        learner.group(state)
+        for learner, state in zip(phase.learners, learners, strict=True)
+        if learner.active
+    )
+    return acting + phase.others
+
+
+def enter_phase(phase: Phase, state: TrainState, copies: int) -> TrainState:
+    """The state with the memories of a new phase's players, which begin empty."""
+    groups = groups_of(phase, state.learners)
+    memory = tuple(group.start(copies) for group in groups)
+    return state._replace(table=state.table._replace(memory=memory))
+
+
+def one_iteration(
+    phase: Phase,
+    game: Game,
+    state: TrainState,
+    key: PRNGKeyArray,
+    progress: Float[Array, ""],
+    steps: int,
+    streams: Int[Array, " seat"],
+) -> tuple[TrainState, Counts]:
+    """Play `steps` steps in every copy, then let every learner learn from its seats."""
+    roll_key, learn_key = jax.random.split(key)
+    groups = groups_of(phase, state.learners)
+    table, trajectory = rollout(game, groups, state.table, roll_key, steps, streams)
+    counts = count(trajectory)
+    learners = []
+    for index, (learner, mine) in enumerate(zip(phase.learners, state.learners, strict=True)):
+        if learner.active:
+            part = of_seats(trajectory, learner.active)
+            update_key = jax.random.fold_in(learn_key, index)
+            mine, metrics = learner.update(update_key, mine, part, progress)
+            seats = np.array(learner.active)
+            for name, values in metrics.items():
+                empty = counts.get(name, jnp.full(game.seats, jnp.nan))
+                counts[name] = empty.at[seats].set(values)
+        learners.append(mine)
+    return TrainState(tuple(learners), table), counts
+
+
+def count(trajectory: Trajectory) -> Counts:
+    """What happened in a rollout, as sums: episodes that ended, and actions while alive.
+
+    episodes: []. reward, length: [seat] sums over those episodes. actions: [seat, action].
+    """
+    over = trajectory.over[..., None]
+    kinds = jnp.arange(trajectory.log_policy.shape[-1])
+    taken = (trajectory.action[..., None] == kinds) & trajectory.alive[..., None]
+    return {
+        "episodes": jnp.sum(trajectory.over),
+        "reward": jnp.sum(jnp.where(over, trajectory.episode_reward, 0.0), axis=(0, 1)),
+        "length": jnp.sum(jnp.where(over, trajectory.episode_steps, 0), axis=(0, 1)),
+        "actions": jnp.sum(taken, axis=(0, 1)),
+    }
+
+
+def make_block(
+    phase: Phase, rollout_steps: int, most: int
+) -> Callable[..., tuple[TrainState, Counts]]:
+    """A function that runs up to `most` iterations; every state has a leading [seed] axis.
+
+    block(game, others, state, keys [seed], first, iterations, total, streams): `first` and
+    `iterations` are numbers the program does not depend on, so one program serves a whole phase and
+    a run continues bit for bit wherever it was cut. Counts come back as [most, seed, ...].
+    """
+
+    def one_seed(
+        game: Game,
+        others: tuple[Group, ...],
+        state: TrainState,
+        key: PRNGKeyArray,
+        first: Int[Array, ""],
+        iterations: Int[Array, ""],
+        total: Int[Array, ""],
+        streams: Int[Array, " seat"],
+    ) -> tuple[TrainState, Counts]:
+        here = Phase(phase.start, phase.entries, phase.learners, others)
+
+        def iterate(state: TrainState, number: Int[Array, ""]) -> tuple[TrainState, Counts]:
+            progress = number / total
+            return one_iteration(
+                here,
+                game,
+                state,
+                jax.random.fold_in(key, number),
+                progress.astype(jnp.float32),
+                rollout_steps,
+                streams,
+            )
+
+        shapes = jax.eval_shape(iterate, state, first)[1]
+        kept = jax.tree.map(lambda x: jnp.zeros((most, *x.shape), x.dtype), shapes)
+
+        def body(index: Int[Array, ""], carry: tuple[TrainState, Counts]) -> tuple:
+            state, kept = carry
+            state, counts = iterate(state, first + index)
+            kept = jax.tree.map(lambda all_, one: all_.at[index].set(one), kept, counts)
+            return state, kept
+
+        return jax.lax.fori_loop(0, iterations, body, (state, kept))
+
+    def block(
+        game: Game,
+        others: tuple[Group, ...],
+        state: TrainState,
+        keys: PRNGKeyArray,
+        first: Int[Array, ""],
+        iterations: Int[Array, ""],
+        total: Int[Array, ""],
+        streams: Int[Array, " seat"],
+    ) -> tuple[TrainState, Counts]:
+        def run(pair: tuple[TrainState, PRNGKeyArray]) -> tuple[TrainState, Counts]:
+            return one_seed(game, others, *pair, first, iterations, total, streams)
+
+        state, counts = over_seeds(run, (state, keys))
+        return state, jax.tree.map(lambda x: jnp.moveaxis(x, 0, 1), counts)
+
+    return block
+
+
+def over_seeds(function: Callable[[Any], Any], inputs: Any) -> Any:
+    """The function of every seed, one after the other within one program.
+
+    On CPU a `vmap` over seeds is no faster, needs the memory of all seeds at once, and makes a
+    seed's numbers depend on its company; here a seed gives the same bits alone or among others.
+    """
+    return jax.lax.map(function, inputs)

@@ -1,0 +1,79 @@
+"""The configuration of a training run, whatever is trained on whatever game."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from coplay.config import from_json, to_json
+from coplay.errors import UserError
+from coplay.games import game_parts
+from coplay.players.seating import learner_parts
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """One training run, apart from its game and its learner."""
+
+    seating: str = ""
+    """Who sits where, one player per seat, as in ppo,ns,ns,ns; empty: the learner in every seat."""
+    switch: tuple[str, ...] = ()
+    """Changes of a seat's player during the run, as STEP:SEAT=PLAYER, e.g. 200000:0=ppo."""
+    steps: int = 1_000_000
+    """Game steps in total, over all game copies (of each seed)."""
+    seed: int = 0
+    """Seed of all randomness; with several seeds, the first of them."""
+    seeds: int = 1
+    """Independent seeds trained side by side in one compiled program."""
+    copies: int = 256
+    """Game copies played at once."""
+    rollout: int = 32
+    """Steps every copy plays between two updates."""
+    block: int = 4
+    """Updates compiled into one block; progress, logs and checkpoints come between blocks."""
+    checkpoint_every: int = 100_000
+    """Game steps between checkpoints (rounded up to blocks)."""
+    keep: int = 3
+    """How many of the last checkpoints are kept, beside the best."""
+    episodes: int = 10_000
+    """Episodes of the final evaluation."""
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "seeds", "copies", "rollout", "block", "checkpoint_every", "keep"):
+            if getattr(self, name) < 1:
+                raise UserError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.episodes < 2:
+            raise UserError(f"episodes must be at least 2, not {self.episodes}")
+        if not 0 <= self.seed < 2**31:
+            raise UserError(f"seed must be between 0 and 2147483647, not {self.seed}")
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Everything that determines a training run.
+
+    player, game_name: the learner and the game by name. learner, game: their configurations.
+    """
+
+    player: str
+    game_name: str
+    learner: Any
+    game: Any
+    run: RunConfig = field(default_factory=RunConfig)
+
+    def as_json(self) -> dict[str, Any]:
+        return to_json(self)
+
+    @staticmethod
+    def from_json(data: Any, where: str) -> "TrainConfig":
+        """A configuration from what `as_json` gave; errors say which field is wrong."""
+        for name in ("player", "game_name", "game", "learner", "run"):
+            if not isinstance(data, dict) or name not in data:
+                raise UserError(f"{where} is not a run's configuration: it lacks '{name}'")
+        return TrainConfig(
+            player=data["player"],
+            game_name=data["game_name"],
+            learner=from_json(
+                learner_parts(data["player"])[0], data["learner"], f"{where}: learner"
+            ),
+            game=from_json(game_parts(data["game_name"])[0], data["game"], f"{where}: game"),
+            run=from_json(RunConfig, data["run"], f"{where}: run"),
+        )
