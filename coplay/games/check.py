@@ -104,7 +104,7 @@ def _check_types(game: Game, key: PRNGKeyArray) -> None:
     expect("alive", eqx.filter_eval_shape(game.alive, state), jnp.bool_, seats)
     for name, policy in game.scripted.items():
         probs = eqx.filter_eval_shape(lambda g, s, p=policy: p(g, g.ego_state(s, 0)), game, state)
-        expect(f"the probabilities of scripted player '{name}'", probs, jnp.floating, game.actions)
+        expect(f"probabilities of scripted player '{name}'", probs, jnp.floating, game.actions)
     order = jnp.arange(seats)
     faults += _type_changes("step", state, following)
     permuted = eqx.filter_eval_shape(game.permute_seats, state, order)
@@ -150,31 +150,29 @@ def _play(
 
     def step(
         state: State, given: tuple[PRNGKeyArray, State, Float[Array, "5 seat action"]]
-    ) -> tuple[State, Faults]:
+    ) -> tuple[State, State]:
         key, fresh, noise = given
-        following, over, faults = _one_step(game, state, key, noise)
-        return jax.tree.map(lambda a, b: jnp.where(over, a, b), fresh, following), faults
+        actions = _choose(noise, game.observe(state).legal)
+        following, outcome = game.step(key, state, actions)
+        over = outcome.truncated | ~jnp.any(game.alive(following))
+        return jax.tree.map(lambda a, b: jnp.where(over, a, b), fresh, following), state
 
     fresh, again = (jax.vmap(game.reset)(keys[:, 0]) for _ in range(2))
     first = jax.tree.map(lambda leaf: leaf[0], fresh)
-    faults = jax.lax.scan(step, first, (keys[:, 1], fresh, noise))[1]
+    states = jax.lax.scan(step, first, (keys[:, 1], fresh, noise))[1]
+    faults = jax.vmap(lambda *given: _step_faults(game, *given))(states, keys[:, 1], noise)
     faults["a seat is not alive after reset"] = ~jax.vmap(game.alive)(fresh)
     faults[f"state after reset: {IMPURE}"] = jax.vmap(_differ)(fresh, again)
     return faults
 
 
-def _one_step(
+def _step_faults(
     game: Game, state: State, key: PRNGKeyArray, noise: Float[Array, "5 seat action"]
-) -> tuple[State, Bool[Array, ""], Faults]:
-    """Plays one step as it is and with the seats renumbered, `noise` in [0, 1) deciding how.
-
-    Returns the next state, whether the episode is over, and the faults.
-    """
+) -> Faults:
+    """Plays one step as it is and with the seats renumbered; `noise` in [0, 1) decides how."""
     seats = game.seats
     alive, seen = game.alive(state), game.observe(state)
-    any_action = jnp.argmax(noise[0], axis=-1)
-    legal_action = jnp.argmax(jnp.where(seen.legal, noise[1], -1.0), axis=-1)
-    actions = jnp.where(noise[2, :, 0] < 0.25, any_action, legal_action)
+    actions = _choose(noise, seen.legal)
     following, outcome = game.step(key, state, actions)
     alive_after = game.alive(following)
     left = alive & ~alive_after
@@ -210,14 +208,15 @@ def _one_step(
             "reward": _differ(result.reward, outcome.reward[order]),
             "terminated": _differ(result.terminated, outcome.terminated[order]),
             "truncated": _differ(result.truncated, outcome.truncated),
-            "state, with the seats back in order": _differ(
-                game.permute_seats(other, jnp.argsort(order)), state
-            ),
+            "undone": _differ(game.permute_seats(other, jnp.argsort(order)), state),
         }
 
-    ignored = jnp.where(alive, actions, any_action)
+    ignored = jnp.where(alive, actions, jnp.argmax(noise[0], axis=-1))
     wrong = jax.vmap(renumbered)(
         jnp.stack([as_it_is, rotation, permutation]), jnp.stack([ignored, actions, actions])
+    )
+    faults["permute_seats by an order and then by its inverse changes the state"] = jnp.any(
+        wrong.pop("undone")
     )
     for what, found in wrong.items():
         # While all seats are alive, the first is just the same step, traced a second time.
@@ -225,9 +224,6 @@ def _one_step(
         faults[f"{what}: changes with the actions of seats that left"] = found[0] & ~jnp.all(alive)
         faults[f"{what}: does not follow when the seats are rotated"] = found[1]
         faults[f"{what}: does not follow when the seats are permuted"] = found[2]
-    faults["permute_seats by 0, 1, 2, ... changes the state"] = _differ(
-        game.permute_seats(state, as_it_is), state
-    )
     faults["ego_state does not put the seat first, the others in cyclic order"] = _differ(
         game.ego_state(state, shift), game.permute_seats(state, rotation)
     )
@@ -239,7 +235,16 @@ def _one_step(
         outside = jnp.any(~seen.legal & (probs > 0), axis=-1)
         faults[f"scripted player '{name}': probabilities do not sum to 1"] = amiss
         faults[f"scripted player '{name}': an illegal action has a chance"] = outside
-    return following, outcome.truncated | ~jnp.any(alive_after), faults
+    return faults
+
+
+def _choose(
+    noise: Float[Array, "5 seat action"], legal: Bool[Array, "seat action"]
+) -> Int[Array, " seat"]:
+    """Three actions in four legal, the fourth any."""
+    any_action = jnp.argmax(noise[0], axis=-1)
+    legal_action = jnp.argmax(jnp.where(legal, noise[1], -1.0), axis=-1)
+    return jnp.where(noise[2, :, 0] < 0.25, any_action, legal_action)
 
 
 def _moved_views(
