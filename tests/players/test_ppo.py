@@ -1,0 +1,583 @@
+"""PPO against an update written out in NumPy: samples by loops, backpropagation, clipping, Adam."""
+
+import itertools
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from coplay.games.game import Observation
+from coplay.games.stag_hunt import StagHunt, StagHuntConfig
+from coplay.minds import categorical
+from coplay.minds.networks import Network, view_shape
+from coplay.players.learner import of_seats
+from coplay.players.player import View
+from coplay.players.ppo import PPO, PPOConfig, PPOState
+from coplay.training.rollout import Table, Trajectory, new_table, rollout
+
+GAME = StagHunt(StagHuntConfig(height=3, width=3, players=3, stags=1, hares=2, horizon=4))
+SHAPE = view_shape(GAME)
+STEPS, COPIES, SEATS, ACTIONS = 6, 8, 3, 7
+RATE = 1e-3
+SMALL = {"hidden": (8,), "minibatches": 1, "learning_rate": RATE, "gradient_clip": 0.3}
+EVERYBODY = (0, 1, 2)
+
+
+def small(**fields: Any) -> PPOConfig:
+    return PPOConfig(**(SMALL | fields))
+
+
+@cache
+def updater(learner: PPO) -> Any:
+    return jax.jit(learner.update)
+
+
+def update(
+    learner: PPO, state: PPOState, trajectory: Trajectory, progress: float = 0.0, seed: int = 0
+) -> tuple[PPOState, dict[str, np.ndarray]]:
+    """One compiled update from what all seats played, in NumPy."""
+    part = of_seats(trajectory, learner.active)
+    result = updater(learner)(jax.random.key(seed), state, part, np.float32(progress))
+    return jax.tree.map(np.asarray, result)
+
+
+# Parameter sets in an order of their own, and seat 0 does not learn.
+SEPARATE = PPO(small(epochs=1, schedule="linear"), SHAPE, SEATS, (2, 0, 1), (1, 2))
+HALVES = PPO(small(epochs=1, schedule="linear", minibatches=2), SHAPE, SEATS, EVERYBODY, EVERYBODY)
+WITH_ID = PPO(small(epochs=2, parameters="shared+id"), SHAPE, SEATS, EVERYBODY, EVERYBODY)
+SHARED = PPO(small(parameters="shared"), SHAPE, SEATS, EVERYBODY, EVERYBODY)
+
+
+def filled(learner: PPO, seed: int = 0) -> PPOState:
+    """Random networks (fresh biases would be zero) and fresh optimisers."""
+    rng = np.random.default_rng(seed)
+    shapes = eqx.filter_eval_shape(learner.init, jax.random.key(0), np.arange(learner.game_seats))
+    networks = jax.tree.map(
+        lambda x: (0.4 * rng.normal(size=x.shape)).astype(np.float32), shapes[:2]
+    )
+    return PPOState(*networks, *jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes[2:]))
+
+
+def views(rng: np.random.Generator, *lead: int) -> Observation:
+    legal = rng.random((*lead, ACTIONS)) < 0.6
+    legal[..., 2] |= ~legal.any(-1)
+    return Observation(
+        planes=rng.random((*lead, *SHAPE.planes)) < 0.4,
+        features=rng.normal(size=(*lead, SHAPE.features)).astype(np.float32),
+        legal=legal,
+    )
+
+
+@cache
+def made_up(seed: int = 0) -> Trajectory:
+    """Seats that leave, episodes that are cut, and new ones after them; all in NumPy."""
+    rng = np.random.default_rng(seed)
+    shape = (STEPS, COPIES, SEATS)
+    alive, terminated, truncated = (np.zeros(shape, bool) for _ in range(3))
+    over = np.zeros(shape[:2], bool)
+    for copy in range(COPIES):
+        here = np.ones(SEATS, bool)
+        for time in range(STEPS):
+            alive[time, copy] = here
+            terminated[time, copy] = here & (rng.random(SEATS) < 0.2)
+            here = here & ~terminated[time, copy]
+            if here.any() and rng.random() < 0.15:
+                truncated[time, copy] = here
+                here = np.zeros(SEATS, bool)
+            if not here.any():
+                over[time, copy] = True
+                here = np.ones(SEATS, bool)
+    observation = views(rng, *shape)
+    old = rng.normal(scale=0.8, size=(*shape, ACTIONS)).astype(np.float32)
+    old = np.where(observation.legal, old, -1e9)
+    scores = rng.random((*shape, ACTIONS)) * observation.legal
+    return Trajectory(
+        observation=observation,
+        alive=alive,
+        action=scores.argmax(-1).astype(np.int32),
+        log_policy=(old - np.log(np.exp(old).sum(-1, keepdims=True))).astype(np.float32),
+        reward=np.where(alive, rng.normal(size=shape), 0.0).astype(np.float32),
+        terminated=terminated,
+        truncated=truncated,
+        over=over,
+        final=views(rng, *shape),
+        last=views(rng, COPIES, SEATS),
+        episode_reward=np.zeros(shape, np.float32),
+        episode_steps=np.zeros(shape, np.int32),
+    )
+
+
+def test_the_made_up_episodes_show_everything() -> None:
+    trajectory = made_up()
+    ended = trajectory.terminated | trajectory.truncated
+    for seat in range(SEATS):
+        assert trajectory.terminated[..., seat].any() and trajectory.truncated[..., seat].any()
+        assert not trajectory.alive[..., seat].all()
+        assert ended[:-1, :, seat][trajectory.alive[1:, :, seat]].any()
+        assert (trajectory.alive[-1, :, seat] & ~ended[-1, :, seat]).any()
+
+
+# --- the same in NumPy ---------------------------------------------------------------------------
+
+
+class Net(NamedTuple):
+    """A network with one hidden layer: out = v tanh(w x + b) + c."""
+
+    w: np.ndarray
+    b: np.ndarray
+    v: np.ndarray
+    c: np.ndarray
+
+
+def net(network: Network, row: int) -> Net:
+    layer, head = network.layers[0], network.head
+    arrays = (layer.weight, layer.bias, head.weight, head.bias)
+    return Net(*(np.asarray(x[row], np.float64) for x in arrays))
+
+
+def forward(net: Net, x: np.ndarray) -> np.ndarray:
+    return net.v @ np.tanh(net.w @ x + net.b) + net.c
+
+
+def backward(net: Net, x: np.ndarray, slope: np.ndarray) -> Net:
+    """Gradient of the parameters, given that of the outputs."""
+    hidden = np.tanh(net.w @ x + net.b)
+    inner = (net.v.T @ slope) * (1 - hidden**2)
+    return Net(np.outer(inner, x), inner, np.outer(slope, hidden), slope)
+
+
+class Sample(NamedTuple):
+    copy: int
+    seat: int
+    x: np.ndarray
+    legal: np.ndarray
+    action: int
+    old: np.ndarray
+    value: float
+    target: float
+    advantage: float
+
+
+def flat(observation: Observation, at: tuple[int, ...], identity: np.ndarray) -> np.ndarray:
+    planes = np.asarray(observation.planes)[at]
+    return np.array([*planes.reshape(-1), *np.asarray(observation.features)[at], *identity], float)
+
+
+def samples_of(
+    trajectory: Trajectory, seats: Sequence[int], identities: np.ndarray, critic: Net, config: Any
+) -> list[Sample]:
+    """All that one parameter set learns from: the alive rows of its seats."""
+    found = []
+    for seat in seats:
+        for copy in range(COPIES):
+            later = {}  # time -> (value, advantage)
+            for time in reversed(range(STEPS)):
+                at = (time, copy, seat)
+                if not trajectory.alive[at]:
+                    continue
+                x = flat(trajectory.observation, at, identities[seat])
+                value = float(forward(critic, x)[0])
+                following, onward = 0.0, 0.0
+                if trajectory.truncated[at]:
+                    seen = flat(trajectory.final, at, identities[seat])
+                    following = float(forward(critic, seen)[0])
+                elif not trajectory.terminated[at] and time == STEPS - 1:
+                    seen = flat(trajectory.last, (copy, seat), identities[seat])
+                    following = float(forward(critic, seen)[0])
+                elif not trajectory.terminated[at]:
+                    following, onward = later[time + 1]
+                delta = float(trajectory.reward[at]) + config.discount * following - value
+                advantage = delta + config.discount * config.trace * onward
+                later[time] = (value, advantage)
+                found.append(
+                    Sample(
+                        copy,
+                        seat,
+                        x,
+                        trajectory.observation.legal[at],
+                        int(trajectory.action[at]),
+                        trajectory.log_policy[at].astype(np.float64),
+                        value,
+                        value + advantage,
+                        advantage,
+                    )
+                )
+    mean = np.mean([s.advantage for s in found])
+    deviation = np.std([s.advantage for s in found])
+    return [s._replace(advantage=(s.advantage - mean) / deviation) for s in found]
+
+
+def learn_from(sample: Sample, actor: Net, critic: Net, config: Any) -> tuple[Net, Net, dict]:
+    """The gradients of one sample's loss, and its terms."""
+    logits, legal = forward(actor, sample.x), sample.legal
+    policy = np.where(legal, np.exp(logits - logits[legal].max()), 0.0)
+    policy /= policy.sum()
+    log_policy = np.where(legal, np.log(np.where(legal, policy, 1.0)), 0.0)
+    ratio = np.exp(log_policy[sample.action] - sample.old[sample.action])
+    within = np.clip(ratio, 1 - config.clip, 1 + config.clip)
+    entropy = -(policy * log_policy).sum()
+    slope = config.entropy_weight * policy * (log_policy + entropy)
+    if ratio * sample.advantage <= within * sample.advantage:
+        taken = np.arange(ACTIONS) == sample.action
+        slope -= sample.advantage * ratio * (taken - policy)
+    value = forward(critic, sample.x)[0]
+    old = np.where(legal, sample.old, 0.0)
+    terms = {
+        "policy_loss": -min(ratio * sample.advantage, within * sample.advantage),
+        "value_loss": (value - sample.target) ** 2 / 2,
+        "entropy": entropy,
+        "kl": (np.where(legal, np.exp(old), 0.0) * (old - log_policy)).sum(),
+        "clip_fraction": float(abs(ratio - 1) > config.clip),
+    }
+    error = np.array([config.value_weight * (value - sample.target)])
+    return backward(actor, sample.x, slope), backward(critic, sample.x, error), terms
+
+
+def mean_of(gradients: list[Net]) -> Net:
+    return Net(*(sum(parts) / len(gradients) for parts in zip(*gradients, strict=True)))
+
+
+def norm(gradient: Net) -> float:
+    return float(np.sqrt(sum((part**2).sum() for part in gradient)))
+
+
+def clipped(gradient: Net, most: float) -> Net:
+    return Net(*(part * min(1.0, most / norm(gradient)) for part in gradient))
+
+
+class Adam:
+    """Adam of one network."""
+
+    def __init__(self) -> None:
+        self.first: Any = None
+        self.second: Any = None
+        self.count = 0
+
+    def step(self, net: Net, gradient: Net, rate: float) -> Net:
+        if self.first is None:
+            self.first = self.second = [0.0] * 4
+        self.count += 1
+        self.first = [0.9 * m + 0.1 * g for m, g in zip(self.first, gradient, strict=True)]
+        self.second = [0.999 * v + 0.001 * g**2 for v, g in zip(self.second, gradient, strict=True)]
+        steps = [
+            (m / (1 - 0.9**self.count)) / (np.sqrt(v / (1 - 0.999**self.count)) + 1e-5)
+            for m, v in zip(self.first, self.second, strict=True)
+        ]
+        return Net(*(x - rate * s for x, s in zip(net, steps, strict=True)))
+
+
+class Slow:
+    """One parameter set that learns like PPO with a single minibatch."""
+
+    def __init__(self, actor: Net, critic: Net, config: PPOConfig):
+        self.actor, self.critic, self.config = actor, critic, config
+        self.actor_adam, self.critic_adam = Adam(), Adam()
+
+    def update(
+        self, trajectory: Trajectory, seats: Sequence[int], identities: np.ndarray, rate: float
+    ) -> dict[str, list[float]]:
+        """One update; the metrics of the seats."""
+        config = self.config
+        samples = samples_of(trajectory, seats, identities, self.critic, config)
+        for _ in range(config.epochs):
+            learned = [learn_from(s, self.actor, self.critic, config) for s in samples]
+            actor, critic = mean_of([x[0] for x in learned]), mean_of([x[1] for x in learned])
+            largest = norm(actor), norm(critic)
+            self.actor = self.actor_adam.step(
+                self.actor, clipped(actor, config.gradient_clip), rate
+            )
+            self.critic = self.critic_adam.step(
+                self.critic, clipped(critic, config.gradient_clip), rate
+            )
+        metrics: dict[str, list[float]] = {}
+        for seat in seats:
+            mine = [i for i, s in enumerate(samples) if s.seat == seat]
+            row = {k: np.mean([learned[i][2][k] for i in mine]) for k in learned[0][2]}
+            target = np.array([samples[i].target for i in mine])
+            value = np.array([samples[i].value for i in mine])
+            row["explained_variance"] = 1 - np.var(target - value) / np.var(target)
+            row["value"] = value.mean()
+            row["gradient_norm"] = np.hypot(*largest)
+            for name, number in row.items():
+                metrics.setdefault(name, []).append(float(number))
+        return metrics
+
+
+def assert_close(state: PPOState, row: int, slow: Slow, before: PPOState) -> None:
+    """Parameters and moments of one set."""
+    for name in ("actor", "critic"):
+        new, old = net(getattr(state, name), row), net(getattr(before, name), row)
+        expected, adam = getattr(slow, name), getattr(slow, f"{name}_adam")
+        moments = getattr(state, f"{name}_optimiser")[1]
+        first, second = net(moments.mu, row), net(moments.nu, row)
+        assert int(moments.count[row]) == adam.count
+        for part in range(4):
+            np.testing.assert_allclose(first[part], adam.first[part], rtol=1e-3, atol=3e-7)
+            np.testing.assert_allclose(second[part], adam.second[part], rtol=1e-3, atol=1e-9)
+            moved, should = new[part] - old[part], expected[part] - old[part]
+            np.testing.assert_allclose(moved, should, rtol=1e-2, atol=0.02 * RATE)
+            assert np.abs(moved).max() > 0.1 * RATE
+
+
+def identities_of(learner: PPO) -> np.ndarray:
+    return np.eye(SEATS, SEATS if learner.config.parameters == "shared+id" else 0)
+
+
+@pytest.mark.parametrize("learner", [SEPARATE, WITH_ID])
+def test_updates_are_the_ones_written_out(learner: PPO) -> None:
+    """Two updates in a row, so that the moments of Adam must be kept."""
+    start = state = filled(learner)
+    separate = learner.config.parameters == "separate"
+    # Which parameter set (row) learns from which seats.
+    sets = {0: learner.active}
+    if separate:
+        sets = {learner.seats.index(seat): (seat,) for seat in learner.active}
+    slow = {
+        row: Slow(net(start.actor, row), net(start.critic, row), learner.config) for row in sets
+    }
+    for number in (0, 1):
+        trajectory = made_up(number)
+        state, metrics = update(learner, state, trajectory)
+        expected: dict[str, list[float]] = {}
+        for row, seats in sets.items():
+            mine = slow[row].update(trajectory, seats, identities_of(learner), RATE)
+            for name, values in mine.items():
+                expected.setdefault(name, []).extend(values)
+        assert set(metrics) == set(expected)
+        for name, values in expected.items():
+            assert metrics[name].shape == (len(learner.active),)
+            np.testing.assert_allclose(metrics[name], values, rtol=2e-3, atol=2e-4, err_msg=name)
+    assert max(expected["clip_fraction"]) > 0.1 and max(expected["gradient_norm"]) > 0.6
+    for row in sets:
+        assert_close(state, row, slow[row], start)
+    for row in set(range(len(start.actor.head.bias))) - set(sets):
+        for old, new in zip(jax.tree.leaves(start), jax.tree.leaves(state), strict=True):
+            assert (old[row] == new[row]).all(), "a seat that is not active keeps its parameters"
+
+
+def test_minibatches_share_the_copies_out() -> None:
+    """At the end of a linear schedule parameters stand still, but the moments of Adam tell which
+    copies the two minibatches were made of: one of the ways to halve them, nothing else."""
+    config, start, trajectory = HALVES.config, filled(HALVES), made_up()
+    seen = set()
+    for seed in range(3):
+        state, _ = update(HALVES, start, trajectory, progress=1.0, seed=seed)
+        for old, new in zip(jax.tree.leaves(start[:2]), jax.tree.leaves(state[:2]), strict=True):
+            assert (old == new).all()
+        for row in range(SEATS):
+            actor, critic = net(start.actor, row), net(start.critic, row)
+            samples = samples_of(trajectory, (row,), np.zeros((SEATS, 0)), critic, config)
+            learned = [(s.copy, learn_from(s, actor, critic, config)[0]) for s in samples]
+            count = np.bincount([copy for copy, _ in learned], minlength=COPIES)
+            # Sums over the samples of every copy, all weights in one row.
+            total = np.zeros((COPIES, sum(part.size for part in actor)))
+            for copy, gradient in learned:
+                total[copy] += np.concatenate([part.reshape(-1) for part in gradient])
+            moments = net(state.actor_optimiser[1].mu, row)
+            mu = np.concatenate([part.reshape(-1) for part in moments])
+            errors = {}
+            for half in itertools.combinations(range(COPIES), COPIES // 2):
+                expected = np.zeros_like(mu)
+                for part in (list(half), [c for c in range(COPIES) if c not in half]):
+                    mean = total[part].sum(0) / count[part].sum()
+                    mean *= min(1.0, config.gradient_clip / np.sqrt((mean**2).sum()))
+                    expected = 0.9 * expected + 0.1 * mean
+                errors[half] = float(np.abs(expected - mu).max())
+            best, second = sorted(errors, key=errors.__getitem__)[:2]
+            assert errors[best] < 1e-6 and errors[second] > 1e-5
+            seen.add(best)
+    assert len(seen) > 1, "another key shuffles otherwise"
+
+
+# --- what must not matter ------------------------------------------------------------------------
+
+
+def same(one: Any, two: Any) -> bool:
+    pairs = zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True)
+    return all(np.array_equal(a, b) for a, b in pairs)
+
+
+def set_of(state: Any, row: int) -> Any:
+    return jax.tree.map(lambda x: x[row], state)
+
+
+def test_separate_seats_do_not_see_each_other_s_rewards() -> None:
+    start, trajectory = filled(SEPARATE), made_up()
+    state, metrics = update(SEPARATE, start, trajectory)
+    reward = trajectory.reward.copy()
+    reward[..., 1] = np.where(trajectory.alive[..., 1], reward[..., 1] * 3 + 1, 0.0)
+    other, other_metrics = update(SEPARATE, start, trajectory._replace(reward=reward))
+    mine, theirs = (SEPARATE.seats.index(seat) for seat in (1, 2))
+    assert same(set_of(state, theirs), set_of(other, theirs))
+    assert not same(set_of(start, theirs), set_of(other, theirs))
+    assert all(metrics[name][1] == other_metrics[name][1] for name in metrics)
+    assert not same(set_of(state, mine), set_of(other, mine))
+    pooled = [
+        update(WITH_ID, filled(WITH_ID), played)[0]
+        for played in (trajectory, trajectory._replace(reward=reward))
+    ]
+    assert not same(*pooled)
+
+
+@pytest.mark.parametrize("learner", [SEPARATE, WITH_ID])
+def test_what_comes_after_leaving_does_not_matter(learner: PPO) -> None:
+    start, trajectory = filled(learner), made_up()
+    rng = np.random.default_rng(8)
+    dead = ~trajectory.alive
+    ended = dead | trajectory.terminated | trajectory.truncated
+
+    def spoilt(values: np.ndarray, where: np.ndarray) -> np.ndarray:
+        changed = values.copy()
+        if values.dtype == bool:
+            changed[where] = rng.random(values[where].shape) < 0.5
+        elif values.dtype == np.int32:
+            changed[where] = rng.integers(ACTIONS, size=values[where].shape)
+        else:
+            changed[where] = rng.normal(scale=1e6, size=values[where].shape)
+        return changed
+
+    changed = trajectory._replace(
+        observation=jax.tree.map(lambda x: spoilt(x, dead), trajectory.observation),
+        action=spoilt(trajectory.action, dead),
+        log_policy=spoilt(trajectory.log_policy, dead),
+        reward=spoilt(trajectory.reward, dead),
+        final=jax.tree.map(lambda x: spoilt(x, ~trajectory.truncated), trajectory.final),
+        last=jax.tree.map(lambda x: spoilt(x, ended[-1]), trajectory.last),
+        episode_reward=spoilt(trajectory.episode_reward, ~dead | dead),
+    )
+    assert not same(changed, trajectory)
+    assert same(update(learner, start, trajectory), update(learner, start, changed))
+
+
+def test_a_linear_schedule_scales_the_step_and_a_constant_one_does_not() -> None:
+    start, trajectory = filled(SEPARATE), made_up()
+    full, half, none = (
+        jax.tree.leaves(jax.tree.map(lambda new, old: new - old, state[:2], start[:2]))
+        for state in (update(SEPARATE, start, trajectory, p)[0] for p in (0.0, 0.75, 1.0))
+    )
+    for whole, quarter, nothing in zip(full, half, none, strict=True):
+        np.testing.assert_allclose(quarter, whole / 4, atol=1e-7)
+        assert (nothing == 0).all() and np.abs(whole).max() > 0.5 * RATE
+    constant = [update(WITH_ID, filled(WITH_ID), trajectory, p)[0] for p in (0.0, 0.75)]
+    assert same(*constant)
+
+
+# --- players -------------------------------------------------------------------------------------
+
+
+def view_of(observation: Observation) -> View:
+    return View(observation, None, None, None, None)  # type: ignore[arg-type]
+
+
+def logits_of(player: Any, observation: Observation) -> np.ndarray:
+    return np.asarray(player.act(None, jax.random.key(0), view_of(observation), ())[0])
+
+
+@pytest.mark.parametrize("learner", [SEPARATE, SHARED, WITH_ID])
+def test_players_act_by_the_network_of_their_seat(learner: PPO) -> None:
+    state, seen = filled(learner), views(np.random.default_rng(1), COPIES)
+    for seat in learner.seats:
+        row = learner.seats.index(seat) if learner.config.parameters == "separate" else 0
+        logits = logits_of(learner.player(state, seat), seen)
+        greedy = logits_of(learner.player(state, seat, greedy=True), seen)
+        policy = np.exp(categorical.log_policy(jnp.asarray(greedy), jnp.asarray(seen.legal)))
+        for copy in range(COPIES):
+            x = flat(seen, (copy,), identities_of(learner)[seat])
+            expected = forward(net(state.actor, row), x)
+            np.testing.assert_allclose(logits[copy], expected, atol=1e-5)
+            best = max(np.flatnonzero(seen.legal[copy]), key=lambda a: expected[a])
+            assert policy[copy].tolist() == [float(a == best) for a in range(ACTIONS)]
+    unmasked = [int(np.argmax(logits[copy])) for copy in range(COPIES)]
+    assert not all(seen.legal[copy, best] for copy, best in enumerate(unmasked))
+
+
+@pytest.mark.parametrize("learner", [SEPARATE, SHARED, WITH_ID])
+def test_a_group_acts_like_the_players_of_its_seats(learner: PPO) -> None:
+    state = filled(learner)
+    group = learner.group(state)
+    assert group.seats == learner.active
+    each = views(np.random.default_rng(2), len(learner.active), COPIES)
+    keys = jax.random.split(jax.random.key(0), len(learner.active))
+    logits, _ = group.act(None, keys, view_of(each), ())  # type: ignore[arg-type]
+    for index, seat in enumerate(learner.active):
+        mine = jax.tree.map(lambda x, index=index: x[index], each)
+        expected = logits_of(learner.player(state, seat), mine)
+        np.testing.assert_allclose(logits[index], expected, atol=1e-6)
+
+
+def test_only_an_identity_tells_shared_seats_apart() -> None:
+    seen = views(np.random.default_rng(3), COPIES)
+    for learner, differ in ((SHARED, False), (WITH_ID, True), (SEPARATE, True)):
+        state = filled(learner)
+        first, second = (logits_of(learner.player(state, seat), seen) for seat in (0, 1))
+        assert (np.abs(first - second).max() > 0.01) == differ
+
+
+# --- parameters at the start ---------------------------------------------------------------------
+
+
+def test_seats_start_by_their_streams_and_all_differently() -> None:
+    learner = PPO(small(hidden=()), SHAPE, SEATS, EVERYBODY, EVERYBODY)
+    begin = jax.jit(learner.init)
+    state = jax.tree.map(np.asarray, begin(jax.random.key(1), jnp.arange(SEATS)))
+    turned = jax.tree.map(np.asarray, begin(jax.random.key(1), jnp.array([1, 2, 0])))
+    assert same(jax.tree.map(lambda x: x[[1, 2, 0]], state), turned)
+    for network, scale in ((state.actor, 0.01), (state.critic, 1.0)):
+        for one, two in itertools.combinations(range(SEATS), 2):
+            assert not np.allclose(network.head.weight[one], network.head.weight[two], atol=1e-4)
+        for seat in range(SEATS):
+            head = network.head.weight[seat].astype(np.float64)
+            np.testing.assert_allclose(head @ head.T, scale**2 * np.eye(len(head)), atol=1e-6)
+    assert all((x == 0).all() for x in jax.tree.leaves(state[2:])), "optimisers start empty"
+
+
+def test_a_learner_of_some_seats_starts_them_differently_too() -> None:
+    learner = PPO(small(hidden=()), SHAPE, SEATS, (1, 2), (1, 2))
+    state = jax.jit(learner.init)(jax.random.key(1), jnp.arange(SEATS))
+    for network in (state.actor, state.critic):
+        weight = np.asarray(network.head.weight)
+        assert weight.shape[0] == 2
+        assert not np.allclose(weight[0], weight[1], atol=1e-4)
+
+
+# --- learning in a real game ---------------------------------------------------------------------
+
+
+@jax.jit
+def play(state: PPOState, table: Table, key: jax.Array) -> tuple[Table, Trajectory]:
+    return rollout(GAME, (HALVES.group(state),), table, key, STEPS, jnp.arange(SEATS))
+
+
+def test_every_parameter_learns_in_a_game() -> None:
+    """All weights move but those of inputs that were never there (no walls on this board)."""
+    start = state = filled(HALVES)
+    table = jax.jit(lambda key: new_table(GAME, (), key, COPIES))(jax.random.key(1))
+    table = table._replace(memory=((),))
+    there = np.zeros((SEATS, 3 * 3 * 6 + 3 * 7 + 1), bool)  # [seat, input]
+    for number in range(4):
+        table, trajectory = play(state, table, jax.random.key(number))
+        trajectory = jax.tree.map(np.asarray, trajectory)
+        state, metrics = update(HALVES, state, trajectory, seed=number)
+        for name, values in metrics.items():
+            assert values.shape == (SEATS,) and np.isfinite(values).all(), name
+        for at in np.argwhere(trajectory.alive):
+            there[at[2]] |= flat(trajectory.observation, tuple(at), np.zeros(0)) != 0
+    assert set(metrics) == {
+        *("policy_loss", "value_loss", "entropy", "kl", "clip_fraction", "gradient_norm"),
+        *("explained_variance", "value"),
+    }
+    assert (state.actor_optimiser[1].count == 4 * 2).all()
+    walls = np.zeros((3, 3, 6), bool)
+    walls[..., 3] = True
+    assert not there[:, :54][:, walls.reshape(-1)].any() and there.mean() > 0.6
+    for old, new in ((start.actor, state.actor), (start.critic, state.critic)):
+        moved = jax.tree.map(lambda a, b: a != b, old, new)
+        for seat in range(SEATS):
+            assert moved.layers[0].weight[seat][:, there[seat]].all()
+            assert not moved.layers[0].weight[seat][:, ~there[seat]].any()
+        assert moved.layers[0].bias.all() and moved.head.weight.all() and moved.head.bias.all()
