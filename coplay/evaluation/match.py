@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from coplay.games.game import Game, State
-from coplay.players.player import Group
-from coplay.training.rollout import Table, act_all, new_table, seat_keys
+from coplay.players.player import Group, Memory
+from coplay.training.rollout import Table, act_all, new_table, seat_keys, seat_uniforms
 
 MOST_COPIES = 1024
 
@@ -45,25 +45,38 @@ class Match(NamedTuple):
 
 
 def one_step(
-    game: Game, groups: tuple[Group, ...], key: PRNGKeyArray, table: Table
-) -> tuple[Table, tuple[Int[Array, "copy seat"], Float[Array, "copy seat"], Bool[Array, " copy"]]]:
-    """One step of all copies without reset: the new table, actions, rewards, which ended."""
+    game: Game,
+    groups: tuple[Group, ...],
+    key: PRNGKeyArray,
+    table: Table,
+    over: Bool[Array, " copy"],
+) -> tuple[Table, Int[Array, "copy seat"], Float[Array, "copy seat"], Bool[Array, " copy"]]:
+    """One step of all copies without reset: the new table, actions, rewards, which are over now.
+
+    Copies that were over before count no more and their players remember no more; what becomes of
+    their states is of no account.
+    """
     copies, seats = table.gained.shape
     streams = jnp.arange(seats)
     step_key, act_key, choice_key = jax.random.split(key, 3)
-    uniform = jax.vmap(lambda k: jax.random.uniform(k, (copies,)))(seat_keys(choice_key, streams))
+    uniform = seat_uniforms(choice_key, streams, copies)
     _, action, _, memory = act_all(game, groups, seat_keys(act_key, streams), uniform, table)
-    alive = jax.vmap(game.alive)(table.state)
+    counts = jax.vmap(game.alive)(table.state) & ~over[:, None]
     state, outcome = jax.vmap(game.step)(jax.random.split(step_key, copies), table.state, action)
-    over = outcome.truncated | ~jnp.any(jax.vmap(game.alive)(state), axis=1)
+    ended = outcome.truncated | ~jnp.any(jax.vmap(game.alive)(state), axis=1)
+    reward = jnp.where(over[:, None], 0.0, outcome.reward)
+
+    def remember(new: Array, old: Array) -> Array:
+        return jnp.where(over.reshape(1, -1, *(1,) * (new.ndim - 2)), old, new)
+
     table = table._replace(
         state=state,
-        memory=memory,
+        memory=jax.tree.map(remember, memory, table.memory),
         time=table.time + 1,
-        gained=table.gained + outcome.reward,
-        stayed=table.stayed + alive,
+        gained=table.gained + reward,
+        stayed=table.stayed + counts,
     )
-    return table, (action, outcome.reward, over)
+    return table, action, reward, over | ended
 
 
 def play_episodes(
@@ -71,42 +84,28 @@ def play_episodes(
 ) -> tuple[Float[Array, "episode copy seat"], Int[Array, "episode copy seat"]]:
     """Every copy plays `episodes` whole episodes: rewards and steps in the game of every seat."""
 
-    def one_episode(table: Table, key: PRNGKeyArray) -> tuple[Table, tuple]:
+    def one_episode(memory: tuple[Memory, ...], drawn: tuple) -> tuple[tuple[Memory, ...], tuple]:
+        key, number = drawn
         reset_key, play_key = jax.random.split(key)
-        fresh = new_table(game, (), reset_key, copies)
-        table = fresh._replace(memory=table.memory, episode=table.episode)
+        table = new_table(game, (), reset_key, copies)
+        table = table._replace(memory=memory, episode=table.episode + number)
 
         def going(carry: tuple) -> Bool[Array, ""]:
             return ~jnp.all(carry[1])
 
         def go(carry: tuple) -> tuple:
             table, over, step = carry
-            stepped, (_, _, ended) = one_step(
-                game, groups, jax.random.fold_in(play_key, step), table
-            )
-            # Copies whose episode is over stand still until the last one ends.
-            table = _keep(over, table, stepped)
-            return table, over | ended, step + 1
+            key = jax.random.fold_in(play_key, step)
+            table, _, _, over = one_step(game, groups, key, table, over)
+            return table, over, step + 1
 
         table, _, _ = jax.lax.while_loop(going, go, (table, jnp.zeros(copies, bool), 0))
-        return table._replace(episode=table.episode + 1), (table.gained, table.stayed)
+        return table.memory, (table.gained, table.stayed)
 
-    table = new_table(game, groups, key, copies)
-    _, counted = jax.lax.scan(one_episode, table, jax.random.split(key, episodes))
+    memory = tuple(group.start(copies) for group in groups)
+    drawn = (jax.random.split(key, episodes), jnp.arange(episodes))
+    _, counted = jax.lax.scan(one_episode, memory, drawn)
     return counted
-
-
-def _keep(over: Bool[Array, " copy"], old: Table, new: Table) -> Table:
-    """The old table in copies that are over; memories have the copy axis second."""
-
-    def first(a: Array, b: Array) -> Array:
-        return jnp.where(over.reshape(-1, *(1,) * (a.ndim - 1)), a, b)
-
-    def second(a: Array, b: Array) -> Array:
-        return jnp.where(over.reshape(1, -1, *(1,) * (a.ndim - 2)), a, b)
-
-    kept = jax.tree.map(first, old._replace(memory=()), new._replace(memory=()))
-    return kept._replace(memory=jax.tree.map(second, old.memory, new.memory))
 
 
 _play_episodes = jax.jit(play_episodes, static_argnames=("copies", "episodes"))
@@ -139,15 +138,14 @@ class Episode(NamedTuple):
 
 def record_episode(game: Game, groups: tuple[Group, ...], seed: int = 0) -> Episode:
     """Play one episode in one copy and keep every state."""
-    key = jax.random.key(seed)
-    table = new_table(game, groups, key, 1)
+    key, reset_key = jax.random.split(jax.random.key(seed))
+    table = new_table(game, groups, reset_key, 1)
     step = jax.jit(one_step)
     states, actions, rewards = [table.state], [], []
     over = False
     while not over:
-        table, (action, reward, ended) = step(
-            game, groups, jax.random.fold_in(key, len(states)), table
-        )
+        key, step_key = jax.random.split(key)
+        table, action, reward, ended = step(game, groups, step_key, table, jnp.zeros(1, bool))
         states.append(table.state)
         actions.append(np.asarray(action[0]))
         rewards.append(np.asarray(reward[0]))

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
@@ -13,9 +12,18 @@ from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
 from coplay.errors import UserError
 from coplay.games.drawing import draw_stag_hunt, text_stag_hunt
 from coplay.games.game import Game, Observation, Outcome, ScriptedPolicy
-from coplay.games.walls import MOVES, UNREACHABLE, WallMaps, bounded, draw_wall_maps, place
+from coplay.games.walls import (
+    MOVES,
+    UNREACHABLE,
+    WallMaps,
+    bounded,
+    draw_wall_maps,
+    place,
+    random_words,
+)
 
 STAY, HUNT_STAG, HUNT_HARE = 4, 5, 6
+LARGEST = 32_000  # cells and times are kept in 16 bits
 
 
 @dataclass(frozen=True)
@@ -56,8 +64,12 @@ class StagHuntConfig:
         least |= {"walls": 0, "wall_maps": 1, "view": 0, "end_after_first_hunt": 0}
         for name, minimum in least.items():
             value = getattr(self, name)
-            if value is not None and value < minimum:
-                raise UserError(f"game.{name} must be at least {minimum}, not {value}")
+            if value is not None and not minimum <= value <= LARGEST:
+                raise UserError(f"game.{name} must be from {minimum} to {LARGEST}, not {value}")
+        if self.height * self.width > LARGEST:
+            raise UserError(
+                f"a board of {self.height}x{self.width} is too large: at most {LARGEST} cells"
+            )
         if self.stags + self.hares == 0:
             raise UserError("a stag hunt needs prey: set game.stags or game.hares above 0")
         if self.strength and len(self.strength) != self.players:
@@ -65,8 +77,8 @@ class StagHuntConfig:
                 f"game.strength has {len(self.strength)} numbers for {self.players} players; "
                 "give one per player, or none"
             )
-        if any(s < 0 for s in self.strength):
-            raise UserError("game.strength must not be negative")
+        if not all(0 <= s < float("inf") for s in self.strength):
+            raise UserError("game.strength must be finite and not negative")
 
 
 class StagHuntState(NamedTuple):
@@ -132,7 +144,7 @@ class StagHunt(Game):
     def reset(self, key: PRNGKeyArray) -> StagHuntState:
         config = self.config
         seats, prey = config.players, config.stags + config.hares
-        bits = jax.random.bits(key, (1 + seats + prey,), jnp.uint32)
+        bits = random_words(key, 1 + seats + prey)
         if config.walls:
             board = bounded(bits[0], self.maps.walls.shape[0])
             spots = place(bits[1:], self.maps.free_count[board])

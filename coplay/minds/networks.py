@@ -16,6 +16,25 @@ from coplay.games.game import Game, Observation
 Activation = Literal["tanh", "relu"]
 
 
+def orthogonal(key: PRNGKeyArray, rows: int, columns: int) -> Float[Array, "row column"]:
+    """A random matrix with orthonormal rows (or columns, if there are fewer of them), uniformly.
+
+    The orthogonal factor of a Gaussian matrix, by the Newton-Schulz iteration
+    X <- 1.5 X - 0.5 X XᵀX. JAX's own initialiser factorises with LAPACK, whose calls from a compiled
+    loop over seeds or seats never returned on a CPU of two cores (JAX 0.10.2).
+    """
+    small, large = sorted((rows, columns))
+    gaussian = jax.random.normal(key, (small * large,)).reshape(small, large)
+    # Singular values of the start are at most 1; one of 1e-5 needs about 30 iterations to reach 1.
+    start = gaussian / jnp.linalg.norm(gaussian)
+
+    def improve(_: int, x: Float[Array, "small large"]) -> Float[Array, "small large"]:
+        return 1.5 * x - 0.5 * (x @ x.T) @ x
+
+    basis = jax.lax.fori_loop(0, 40, improve, start)
+    return basis if rows <= columns else basis.T
+
+
 class Linear(eqx.Module):
     """weight · x + bias over the last axis, orthogonally initialised, bias zero.
 
@@ -27,7 +46,7 @@ class Linear(eqx.Module):
     bias: Float[Array, " outputs"]
 
     def __init__(self, inputs: int, outputs: int, key: PRNGKeyArray, scale: float = math.sqrt(2)):
-        self.weight = jax.nn.initializers.orthogonal(scale)(key, (outputs, inputs), jnp.float32)
+        self.weight = scale * orthogonal(key, outputs, inputs)
         self.bias = jnp.zeros(outputs)
 
     def __call__(self, x: Float[Array, "*batch inputs"]) -> Float[Array, "*batch outputs"]:

@@ -21,8 +21,8 @@ LearnerState = Any  # a pytree of arrays, private to its learner
 class Learner(eqx.Module):
     """Learns in the seats `active`, out of the `seats` it has parameters for.
 
-    Made as `Kind(config, shape, game_seats, seats, active)`: its configuration, the shapes of the
-    ego views, the number of seats of the game, and the two tuples of seats.
+    Made as `Kind(config=…, shape=…, game_seats=…, seats=…, active=…)`: its configuration, the
+    shapes of the ego views, the number of seats of the game, and the two tuples of seats.
     """
 
     seats: eqx.AbstractVar[tuple[int, ...]]

@@ -21,11 +21,18 @@ from coplay.training.run import RunFolder, make_game_of
 from coplay.training.train import Trainer, Watcher
 
 REFERENCE_EPISODES = 4000
+TEXTS = ("run", "player", "game", "seating", "state")  # columns that are not numbers
 
 
 def print_json(data: Any) -> None:
     """Exactly one JSON value on standard output."""
     print(json.dumps(data))
+
+
+def console_for_tables() -> Console:
+    """Standard output; wide where there is no terminal whose width would count."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=140)
 
 
 def print_match(record: dict[str, Any], as_json: bool) -> None:
@@ -45,7 +52,7 @@ def print_match(record: dict[str, Any], as_json: bool) -> None:
             f"{row['steps']:.1f}",
         )
     table.add_row("team", "", f"{record['team_mean']:.3f}", "", "", style="bold")
-    Console().print(table)
+    console_for_tables().print(table)
 
 
 def print_summary(summary: dict[str, Any], as_json: bool, folder: RunFolder | None = None) -> None:
@@ -54,7 +61,7 @@ def print_summary(summary: dict[str, Any], as_json: bool, folder: RunFolder | No
         print_json(summary)
         return
     print_match(summary, False)
-    console = Console(highlight=False)
+    console = console_for_tables()
     if "iqm" in summary:
         low, high = summary["interval"]
         means = " ".join(f"{row['team_mean']:.2f}" for row in summary["seeds"])
@@ -198,8 +205,8 @@ def print_runs(folder: Path, as_json: bool) -> None:
         print_json(overviews)
         return
     table = Table(title=f"{len(overviews)} runs in {folder}")
-    for name in ("run", "player", "game", "seating", "seeds", "steps", "of", "state", "team mean"):
-        table.add_column(name, overflow="fold")
+    for name in ("run", "player", "game", "seating", "seeds", "steps", "state", "team mean"):
+        table.add_column(name, overflow="fold", justify="left" if name in TEXTS else "right")
     for row in overviews:
         table.add_row(
             row["run"],
@@ -207,12 +214,11 @@ def print_runs(folder: Path, as_json: bool) -> None:
             row["game"],
             row["seating"],
             str(row["seeds"]),
-            f"{row['step']:,}",
-            f"{row['steps']:,}",
+            f"{row['step']:,} of {row['steps']:,}",
             "finished" if row["finished"] else "can resume",
             "-" if row["team_mean"] is None else f"{row['team_mean']:.3f}",
         )
-    console = Console()
+    console = console_for_tables()
     console.print(table)
     for text in unreadable:
         console.print(f"not readable: {text}", style="red")

@@ -99,7 +99,13 @@ def _learners(
         kind, learner = learner_parts(name)
         base: Any = config.learner if name == config.player else kind()
         order = tuple(sorted(mine))
-        learners[entry] = learner(learner_config(entry, base), shape, game.seats, order, order)
+        learners[entry] = learner(
+            config=learner_config(entry, base),
+            shape=shape,
+            game_seats=game.seats,
+            seats=order,
+            active=order,
+        )
     return learners
 
 

@@ -65,9 +65,20 @@ class Trajectory(NamedTuple):
 
 
 def seat_keys(key: PRNGKeyArray, streams: Int[Array, " seat"]) -> PRNGKeyArray:
-    """[seat] keys. A seat's randomness hangs on its stream number, not on its position, so an audit
-    can move it along with the player."""
-    return jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, streams)
+    """[seat] keys. A seat's randomness hangs on its stream, not on its position: `streams` is a
+    permutation of the seats, and an audit can move the randomness along with the players."""
+    return jax.random.split(key, streams.shape[0])[streams]
+
+
+def seat_uniforms(
+    key: PRNGKeyArray, streams: Int[Array, " seat"], count: int
+) -> Float[Array, "seat count"]:
+    """Uniform numbers in [0, 1) for every seat, by its stream.
+
+    Drawn flat: random numbers drawn in a shape of several axes take XLA far longer to compile.
+    """
+    seats = streams.shape[0]
+    return jax.random.uniform(key, (seats * count,)).reshape(seats, count)[streams]
 
 
 def seat_views(game: Game, state: State, observation: Observation, table: Table) -> View:
@@ -131,10 +142,7 @@ def rollout(
     step_key, reset_key, act_key, choice_key = jax.random.split(key, 4)
     fresh = jax.vmap(game.reset)(jax.random.split(reset_key, steps * copies))
     fresh = jax.tree.map(lambda x: x.reshape(steps, copies, *x.shape[1:]), fresh)
-    # Flat shapes: random numbers drawn in a shape of several axes take XLA far longer to compile.
-    uniform = jax.vmap(lambda k: jax.random.uniform(k, (steps * copies,)))(
-        seat_keys(choice_key, streams)
-    ).reshape(seats, steps, copies)
+    uniform = seat_uniforms(choice_key, streams, steps * copies).reshape(seats, steps, copies)
     act_keys = jax.vmap(lambda k: seat_keys(k, streams))(jax.random.split(act_key, steps))
     step_keys = jax.random.split(step_key, steps * copies).reshape(steps, copies)
 

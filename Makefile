@@ -1,0 +1,30 @@
+# Everything from a fresh machine: each target sets up what it needs.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: setup demo test lint clean
+
+setup: .venv/ready
+
+.venv/ready: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "coplay needs Python 3.11 or newer; try make PYTHON=python3.11")'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+# Train four players until they cooperate, and leave a run to look at in runs/demo.
+demo: setup
+	rm -rf runs/demo
+	$(BIN)/coplay train ppo --game stag-hunt --steps 600000 --seed 0 --out runs/demo
+
+test: setup lint
+	$(BIN)/python -m pytest
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+clean:
+	rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,1 @@
+"""Throughput, measured beside its limits in one run."""

@@ -1,0 +1,62 @@
+"""How to measure: programs in one process taking turns, medians, compile time apart."""
+
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+
+@dataclass(frozen=True)
+class Work:
+    """A program to measure. unit: what is counted; amount: how many of them one call does."""
+
+    name: str
+    unit: str
+    amount: int
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Speed:
+    """seconds: median of the calls. compile_seconds: tracing and compiling, cache left out."""
+
+    work: Work
+    seconds: float
+    compile_seconds: float
+
+    @property
+    def per_second(self) -> float:
+        return self.work.amount / self.seconds
+
+
+def measure(works: list[Work], repeats: int) -> list[Speed]:
+    """Every program is compiled and warmed up, then all take turns `repeats` times."""
+    compiled, compile_seconds = [], []
+    for work in works:
+        begun = time.perf_counter()
+        program = jax.jit(work.function).lower(*work.arguments).compile()
+        compile_seconds.append(time.perf_counter() - begun)
+        jax.block_until_ready(program(*work.arguments))
+        compiled.append(program)
+    times: list[list[float]] = [[] for _ in works]
+    for _ in range(repeats):
+        for index, (work, program) in enumerate(zip(works, compiled, strict=True)):
+            begun = time.perf_counter()
+            jax.block_until_ready(program(*work.arguments))
+            times[index].append(time.perf_counter() - begun)
+    return [
+        Speed(work, statistics.median(taken), seconds)
+        for work, taken, seconds in zip(works, times, compile_seconds, strict=True)
+    ]
+
+
+def peak_memory_mb() -> float:
+    """The largest resident memory of this process so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1024 if sys.platform != "darwin" else 1024 * 1024)

@@ -1,0 +1,223 @@
+"""`coplay bench`: game stepping and PPO training beside their limits, and the time to start up.
+
+Limits are measured in the same run: for stepping, the rules alone (no ego views); for training, the
+bare networks (the same matrix products for acting and learning, without games, data or optimisers).
+"""
+
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+from rich.table import Table
+
+from coplay.bench.measure import Speed, Work, measure, peak_memory_mb
+from coplay.games import make_game
+from coplay.games.game import Game
+from coplay.minds.networks import view_shape
+from coplay.players.player import group_players
+from coplay.players.ppo import PPO, PPOConfig, PPOState
+from coplay.players.seating import make_player
+from coplay.reports.results import console_for_tables, print_json
+from coplay.training.block import init_state, one_iteration
+from coplay.training.phases import Phase
+from coplay.training.rollout import new_table, rollout
+
+STEPPING_COPIES, STEPPING_STEPS = 1024, 100
+COPIES, ROLLOUT = 256, 32
+
+
+@dataclass(frozen=True)
+class BenchArguments:
+    """Throughput on this machine, each figure beside its limit measured in the same run."""
+
+    boards: tuple[int, ...] = (4, 8)
+    """Side lengths of the Stag Hunt boards."""
+    seeds: int = 4
+    """How many seeds the row of several seeds trains."""
+    repeats: int = 5
+    """Interleaved repetitions; the median counts."""
+    start_up: bool = True
+    """Also measure the time from command to first update, cold and with the compilation cache."""
+    json: bool = False
+    """Print {"rows": […]} on standard output."""
+
+
+def run_bench(arguments: BenchArguments) -> int:
+    """Measure everything and print it."""
+    rows: list[dict[str, Any]] = []
+    for side in arguments.boards:
+        game = make_game("stag-hunt", height=side, width=side)
+        rows += compared(measure(stepping(game, side), arguments.repeats), side)
+        rows += compared(measure(training(game, side, arguments.seeds), arguments.repeats), side)
+    if arguments.start_up:
+        rows += start_up()
+    if arguments.json:
+        print_json({"rows": rows, "peak_memory_mb": round(peak_memory_mb())})
+        return 0
+    table = Table(title="throughput; limit and figure are from the same run")
+    for name in ("what", "board", "counted", "per second", "limit", "of limit", "compile s"):
+        table.add_column(name, justify="left" if name in ("what", "counted") else "right")
+    for row in rows:
+        limit = row["limit"]
+        table.add_row(
+            row["what"],
+            row["board"],
+            row["counted"],
+            f"{row['per_second']:,.0f}" if row["per_second"] else f"{row['seconds']:.1f} s",
+            f"{limit:,.0f}" if limit else "",
+            f"{row['per_second'] / limit:.0%}" if limit else "",
+            f"{row['compile_seconds']:.1f}" if row["compile_seconds"] is not None else "",
+        )
+    console = console_for_tables()
+    console.print(table)
+    console.print(f"peak memory {peak_memory_mb():,.0f} MB")
+    return 0
+
+
+def compared(speeds: list[Speed], side: int) -> list[dict[str, Any]]:
+    """Rows of the table; the last program of each list is the limit of the others."""
+    limit = speeds[-1].per_second
+    return [
+        {
+            "what": speed.work.name,
+            "board": f"{side}x{side}",
+            "counted": speed.work.unit,
+            "per_second": speed.per_second,
+            "limit": limit,
+            "seconds": speed.seconds,
+            "compile_seconds": speed.compile_seconds,
+        }
+        for speed in speeds[:-1]
+    ]
+
+
+def stepping(game: Game, side: int) -> list[Work]:
+    """Random players with the ego views of all seats built, and the rules alone."""
+    groups = group_players([make_player("random", game) for _ in range(game.seats)])
+    key = jax.random.key(0)
+    table = new_table(game, groups, key, STEPPING_COPIES)
+    streams = jnp.arange(game.seats)
+
+    def with_views(game: Game, table: Any, key: PRNGKeyArray) -> Any:
+        table, played = rollout(game, groups, table, key, STEPPING_STEPS, streams)
+        # Sums make the program build every view without paying for 100 steps of them in memory.
+        views = played.observation
+        return table, jnp.sum(views.planes), jnp.sum(views.features), jnp.sum(played.reward)
+
+    def rules_alone(game: Game, table: Any, key: PRNGKeyArray) -> Any:
+        table, played = rollout(game, groups, table, key, STEPPING_STEPS, streams)
+        return table, jnp.sum(played.reward)
+
+    amount = STEPPING_COPIES * STEPPING_STEPS
+    where = f"{STEPPING_COPIES} copies"
+    return [
+        Work(f"random players, all ego views, {where}", "game steps", amount, f, (game, table, key))
+        for f in (with_views, rules_alone)
+    ]
+
+
+def training(game: Game, side: int, seeds: int) -> list[Work]:
+    """PPO iterations of one seed and of several, and the bare networks."""
+    everyone = tuple(range(game.seats))
+    learner = PPO(
+        config=PPOConfig(),
+        shape=view_shape(game),
+        game_seats=game.seats,
+        seats=everyone,
+        active=everyone,
+    )
+    phase = Phase(0, ("ppo",) * game.seats, (learner,), ())
+    streams = jnp.arange(game.seats)
+    keys = jax.random.split(jax.random.key(0), seeds)
+    states = jax.lax.map(lambda key: init_state(phase, game, key, COPIES, streams), keys)
+    state = jax.tree.map(lambda x: x[0], states)
+
+    def one(game: Game, state: Any, key: PRNGKeyArray) -> Any:
+        return one_iteration(phase, game, state, key, jnp.float32(0), ROLLOUT, streams)
+
+    def several(game: Game, states: Any, keys: PRNGKeyArray) -> Any:
+        return jax.lax.map(lambda pair: one(game, *pair), (states, keys))
+
+    def bare(game: Game, state: Any, key: PRNGKeyArray) -> Any:
+        return bare_networks(learner, state.learners[0], key)
+
+    amount = COPIES * ROLLOUT
+    name = f"PPO, separate 2x64, {COPIES} copies x {ROLLOUT} steps"
+    return [
+        Work(name, "game steps", amount, one, (game, state, keys[0])),
+        Work(f"{name}, {seeds} seeds", "game steps", amount * seeds, several, (game, states, keys)),
+        Work("bare networks", "game steps", amount, bare, (game, state, keys[0])),
+    ]
+
+
+def bare_networks(learner: PPO, state: PPOState, key: PRNGKeyArray) -> Any:
+    """The networks' share of one iteration: acting, values, and gradients of all minibatches."""
+    config = learner.config
+    inputs = state.actor.layers[0].weight.shape[-1]
+    sets = len(learner.seats)
+    views = jax.random.uniform(key, (ROLLOUT, sets, COPIES, inputs))
+
+    def outputs(networks: tuple, view: Float[Array, "set sample inputs"]) -> Float[Array, ""]:
+        actor, critic = (jax.vmap(lambda n, x: n(x))(network, view) for network in networks)
+        return jnp.sum(jnp.square(actor)) + jnp.sum(jnp.square(critic))
+
+    def act(total: Float[Array, ""], view: Array) -> tuple[Float[Array, ""], None]:
+        return total + jnp.sum(jax.vmap(lambda n, x: n(x))(state.actor, view)), None
+
+    total, _ = jax.lax.scan(act, jnp.float32(0), views)
+    flat = jnp.swapaxes(views, 0, 1).reshape(sets, -1, inputs)
+    total += jnp.sum(jax.vmap(lambda n, x: n(x))(state.critic, flat))
+    parts = jnp.moveaxis(flat.reshape(sets, config.minibatches, -1, inputs), 1, 0)
+
+    def learn(networks: tuple, part: Array) -> tuple[tuple, None]:
+        gradient = jax.grad(outputs)(networks, part)
+        return jax.tree.map(lambda x, g: x - 1e-6 * g, networks, gradient), None
+
+    networks = (state.actor, state.critic)
+    for _ in range(config.epochs):
+        networks, _ = jax.lax.scan(learn, networks, parts)
+    return total, networks
+
+
+def start_up() -> list[dict[str, Any]]:
+    """Seconds from the command to the end of the first update, in a new process each."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        script = FIRST_UPDATE.format(cache=str(Path(folder) / "cache"))
+        for name in ("cold", "with the compilation cache"):
+            begun = time.perf_counter()
+            subprocess.run([sys.executable, "-c", script, folder, name[:4]], check=True)
+            took = time.perf_counter() - begun
+            rows.append(
+                {
+                    "what": f"from command to first update, {name}",
+                    "board": "4x4",
+                    "counted": "seconds",
+                    "per_second": None,
+                    "limit": None,
+                    "seconds": took,
+                    "compile_seconds": None,
+                }
+            )
+    return rows
+
+
+FIRST_UPDATE = """
+import sys, jax
+jax.config.update("jax_compilation_cache_dir", {cache!r})
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+from pathlib import Path
+from coplay.api import make_config
+from coplay.training.train import Trainer, Watcher
+config = make_config("ppo", "stag-hunt", {{}}, {{"steps": 8192, "block": 4}})
+trainer = Trainer(config, Path(sys.argv[1]) / sys.argv[2], Watcher())
+trainer._run_phase()
+trainer.logs.close()
+"""
