@@ -159,7 +159,7 @@ def test_gradients_stay_finite_and_leave_illegal_actions_alone() -> None:
     logits = np.array([[1.0, -200.0, 3.0, 0.0, 2.0], [0.0, 1.0, 2.0, 3.0, 4.0]], np.float32)
 
     def total(logits: jax.Array) -> jax.Array:
-        log_probs = categorical.log_policy(logits, legal)
+        log_probs = categorical.log_policy(logits, jnp.asarray(legal))
         chosen = categorical.take(log_probs, jnp.array([4, 3]))
         return jnp.sum(chosen + 0.1 * categorical.entropy(log_probs))
 

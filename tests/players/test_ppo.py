@@ -474,8 +474,13 @@ def view_of(observation: Observation) -> View:
     return View(observation, None, None, None, None)  # type: ignore[arg-type]
 
 
+@jax.jit
+def act(player: Any, observation: Observation) -> jax.Array:
+    return player.act(GAME, jax.random.key(0), view_of(observation), ())[0]
+
+
 def logits_of(player: Any, observation: Observation) -> np.ndarray:
-    return np.asarray(player.act(None, jax.random.key(0), view_of(observation), ())[0])
+    return np.asarray(act(player, observation))
 
 
 @pytest.mark.parametrize("learner", [SEPARATE, SHARED, WITH_ID])
@@ -503,7 +508,7 @@ def test_a_group_acts_like_the_players_of_its_seats(learner: PPO) -> None:
     assert group.seats == learner.active
     each = views(np.random.default_rng(2), len(learner.active), COPIES)
     keys = jax.random.split(jax.random.key(0), len(learner.active))
-    logits, _ = group.act(None, keys, view_of(each), ())  # type: ignore[arg-type]
+    logits = jax.jit(lambda group, seen: group.act(GAME, keys, view_of(seen), ())[0])(group, each)
     for index, seat in enumerate(learner.active):
         mine = jax.tree.map(lambda x, index=index: x[index], each)
         expected = logits_of(learner.player(state, seat), mine)
@@ -537,12 +542,19 @@ def test_seats_start_by_their_streams_and_all_differently() -> None:
 
 
 def test_a_learner_of_some_seats_starts_them_differently_too() -> None:
-    learner = PPO(small(hidden=()), SHAPE, SEATS, (1, 2), (1, 2))
-    state = jax.jit(learner.init)(jax.random.key(1), jnp.arange(SEATS))
+    """They start as they would in a learner of all seats."""
+    few = PPO(small(hidden=()), SHAPE, SEATS, (1, 2), (1, 2))
+    everybody = PPO(small(hidden=()), SHAPE, SEATS, EVERYBODY, EVERYBODY)
+    streams = jnp.array([2, 0, 1])
+    state, whole = (
+        jax.tree.map(np.asarray, jax.jit(learner.init)(jax.random.key(1), streams))
+        for learner in (few, everybody)
+    )
+    for mine, all_ in zip(jax.tree.leaves(state), jax.tree.leaves(whole), strict=True):
+        np.testing.assert_allclose(mine, all_[[1, 2]], atol=1e-6)
     for network in (state.actor, state.critic):
-        weight = np.asarray(network.head.weight)
-        assert weight.shape[0] == 2
-        assert not np.allclose(weight[0], weight[1], atol=1e-4)
+        weight = network.head.weight
+        assert weight.shape[0] == 2 and not np.allclose(weight[0], weight[1], atol=1e-4)
 
 
 # --- learning in a real game ---------------------------------------------------------------------
