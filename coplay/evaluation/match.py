@@ -150,5 +150,5 @@ def record_episode(game: Game, groups: tuple[Group, ...], seed: int = 0) -> Epis
         actions.append(np.asarray(action[0]))
         rewards.append(np.asarray(reward[0]))
         over = bool(ended[0])
-    single = [jax.tree.map(lambda x: np.asarray(x[0]), state) for state in states]
+    single = [jax.tree.map(lambda x: x[0], state) for state in states]
     return Episode(single, np.stack(actions), np.stack(rewards))

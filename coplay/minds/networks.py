@@ -9,7 +9,7 @@ from typing import Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from coplay.games.game import Game, Observation
 
@@ -20,7 +20,7 @@ def orthogonal(key: PRNGKeyArray, rows: int, columns: int) -> Float[Array, "row 
     """A random matrix with orthonormal rows (or columns, if there are fewer of them), uniformly.
 
     The orthogonal factor of a Gaussian matrix, by the Newton-Schulz iteration
-    X <- 1.5 X - 0.5 X XᵀX. JAX's own initialiser factorises with LAPACK, whose calls from a compiled
+    X <- 1.5 X - 0.5 X XᵀX. JAX's own initialiser calls LAPACK, whose calls from a compiled
     loop over seeds or seats never returned on a CPU of two cores (JAX 0.10.2).
     """
     small, large = sorted((rows, columns))
@@ -28,7 +28,7 @@ def orthogonal(key: PRNGKeyArray, rows: int, columns: int) -> Float[Array, "row 
     # Singular values of the start are at most 1; one of 1e-5 needs about 30 iterations to reach 1.
     start = gaussian / jnp.linalg.norm(gaussian)
 
-    def improve(_: int, x: Float[Array, "small large"]) -> Float[Array, "small large"]:
+    def improve(_: Int[Array, ""], x: Float[Array, "small large"]) -> Float[Array, "small large"]:
         return 1.5 * x - 0.5 * (x @ x.T) @ x
 
     basis = jax.lax.fori_loop(0, 40, improve, start)

@@ -5,7 +5,7 @@ methods take and return, so a whole training run is a function of a key.
 """
 
 import dataclasses
-from typing import Any, Self
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -28,7 +28,7 @@ class Learner(eqx.Module):
     seats: eqx.AbstractVar[tuple[int, ...]]
     active: eqx.AbstractVar[tuple[int, ...]]
 
-    def seated(self, active: tuple[int, ...]) -> Self:
+    def seated(self, active: tuple[int, ...]) -> "Learner":
         """The same learner, active in other seats."""
         return dataclasses.replace(self, active=active)
 

@@ -12,7 +12,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
 from coplay.games.game import Game, Observation, State
 
@@ -72,7 +72,7 @@ class Group(eqx.Module):
         return self.player if self.shared else jax.tree.map(lambda x: x[0], self.player)
 
     def act(
-        self, game: Game, keys: PRNGKeyArray, views: View, memory: Memory
+        self, game: Game, keys: Key[Array, " seat"], views: View, memory: Memory
     ) -> tuple[Float[Array, "seat copy action"], Memory]:
         """All seats of the group at once; every argument has the group's seat axis first."""
         axis = None if self.shared else 0
@@ -101,7 +101,7 @@ def group_players(players: Sequence[Player]) -> tuple[Group, ...]:
 def decide(
     game: Game,
     groups: tuple[Group, ...],
-    keys: PRNGKeyArray,
+    keys: Key[Array, " seat"],
     views: View,
     memory: tuple[Memory, ...],
 ) -> tuple[Float[Array, "seat copy action"], tuple[Memory, ...]]:

@@ -76,10 +76,11 @@ class PPOConfig:
 
 
 class PPOPlayer(Player):
-    """Acts by an actor network on the observation. identity: [seat] one-hot, or empty."""
+    """Acts by an actor network on the observation. identity: [id] one-hot, or empty; with a
+    leading [seat] axis in a group, like the actor's arrays."""
 
     actor: Network
-    identity: Float[Array, " id"]
+    identity: Float[Array, "*seat id"]
     greedy: bool = eqx.field(static=True, default=False)
 
     def act(
@@ -132,7 +133,7 @@ class PPO(Learner):
 
     def init(self, key: PRNGKeyArray, streams: Int[Array, " seat"]) -> PPOState:
         if self.config.parameters == "separate":
-            keys = seat_keys(key, streams[np.array(self.seats)])
+            keys = seat_keys(key, streams)[np.array(self.seats)]
         else:
             keys = key[None]
         return jax.vmap(self._init_set)(keys)
@@ -310,7 +311,7 @@ class PPO(Learner):
         (actor_gradient, critic_gradient), terms = jax.grad(loss, has_aux=True)(
             (state.actor, state.critic)
         )
-        norm = optax.global_norm((actor_gradient, critic_gradient))
+        norm = optax.tree.norm((actor_gradient, critic_gradient))
         actor, actor_optimiser = self._apply(
             state.actor, actor_gradient, state.actor_optimiser, rate
         )

@@ -34,7 +34,7 @@ class ProgressLine(Watcher):
             self.live.stop()
 
     def say(self, text: str) -> None:
-        self.console.print(text, highlight=False, markup=False)
+        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def show(self, report: Report) -> None:
         text = line(report)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
 from coplay.games.game import Game
 from coplay.players.learner import LearnerState, of_seats
@@ -146,7 +146,7 @@ def make_block(
         game: Game,
         others: tuple[Group, ...],
         state: TrainState,
-        keys: PRNGKeyArray,
+        keys: Key[Array, " seed"],
         first: Int[Array, ""],
         iterations: Int[Array, ""],
         total: Int[Array, ""],

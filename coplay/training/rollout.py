@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
 from coplay.games.game import Game, Observation, State
 from coplay.minds import categorical
@@ -64,7 +64,7 @@ class Trajectory(NamedTuple):
     episode_steps: Int[Array, "time copy seat"]
 
 
-def seat_keys(key: PRNGKeyArray, streams: Int[Array, " seat"]) -> PRNGKeyArray:
+def seat_keys(key: PRNGKeyArray, streams: Int[Array, " seat"]) -> Key[Array, " seat"]:
     """[seat] keys. A seat's randomness hangs on its stream, not on its position: `streams` is a
     permutation of the seats, and an audit can move the randomness along with the players."""
     return jax.random.split(key, streams.shape[0])[streams]
@@ -111,7 +111,7 @@ def new_table(game: Game, groups: tuple[Group, ...], key: PRNGKeyArray, copies: 
 def act_all(
     game: Game,
     groups: tuple[Group, ...],
-    keys: PRNGKeyArray,
+    keys: Key[Array, " seat"],
     uniform: Float[Array, "seat copy"],
     table: Table,
 ) -> tuple[

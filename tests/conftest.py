@@ -1,0 +1,26 @@
+"""Shared by all tests: shape checks of every annotated function, and one compilation cache."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from jaxtyping import install_import_hook
+
+# Programs compiled by one test process serve the others, also those that tests start.
+CACHE = Path(tempfile.gettempdir()) / f"coplay-test-cache-{os.getuid()}"
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+
+# Shapes in signatures are checked at run time in tests, and only there.
+install_import_hook(
+    [
+        "coplay.games.game",
+        "coplay.games.stag_hunt",
+        "coplay.games.walls",
+        "coplay.minds",
+        "coplay.players",
+        "coplay.training",
+        "coplay.evaluation.match",
+    ],
+    "beartype.beartype",
+)
