@@ -99,8 +99,15 @@ def _learners(
         kind, learner = learner_parts(name)
         base: Any = config.learner if name == config.player else kind()
         order = tuple(sorted(mine))
+        settings = learner_config(entry, base)
+        copies, minibatches = config.run.copies, getattr(settings, "minibatches", 1)
+        if copies % minibatches:
+            raise UserError(
+                f"copies ({copies}) must be a multiple of minibatches ({minibatches}): a minibatch "
+                "is made of whole game copies"
+            )
         learners[entry] = learner(
-            config=learner_config(entry, base),
+            config=settings,
             shape=shape,
             game_seats=game.seats,
             seats=order,

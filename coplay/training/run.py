@@ -61,8 +61,8 @@ class RunFolder:
     def exists(self) -> bool:
         return self.config_file.exists()
 
-    def create(self, config: TrainConfig) -> None:
-        """Make the folder; one that holds a run already is an error."""
+    def refuse_if_taken(self) -> None:
+        """A folder that holds a run already is an error."""
         if self.exists():
             raise UserError(
                 f"{self.path} already holds a run; go on with it by --resume {self.path}, or "
@@ -70,7 +70,6 @@ class RunFolder:
             )
         if self.path.exists() and not self.path.is_dir():
             raise UserError(f"{self.path} is a file; choose another --out")
-        self.write_config(config)
 
     def write_config(self, config: TrainConfig) -> None:
         write_json(self.config_file, {"coplay": coplay.__version__} | config.as_json())

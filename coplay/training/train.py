@@ -82,12 +82,6 @@ class Trainer:
         self.folder = RunFolder(out)
         self.game: Game = make_game_of(config)
         run = config.run
-        minibatches = getattr(config.learner, "minibatches", 1)
-        if run.copies % minibatches:
-            raise UserError(
-                f"copies ({run.copies}) must be a multiple of minibatches ({minibatches}): a "
-                "minibatch is made of whole game copies"
-            )
         self.phases = plan_phases(config, self.game)
         self.per_iteration = run.copies * run.rollout
         self.total = math.ceil(run.steps / self.per_iteration)
@@ -103,24 +97,27 @@ class Trainer:
         self.best_score = [-math.inf] * run.seeds
         self.recent: list[dict[str, np.ndarray]] = []
         self.stop = threading.Event()
-        if resume:
+        if resume and self.saved.all():
             self._restore()
         else:
-            self.folder.create(config)
-            self.logs = Logs(self.folder.path, self.seeds)
+            if not resume:
+                self.folder.refuse_if_taken()
             self.state = self._start()
+            self.folder.write_config(config)
+            self.logs = Logs(self.folder.path, self.seeds)
             self._save()
 
     # --- beginning and going on ----------------------------------------------------------------
 
     def _start(self) -> TrainState:
-        phase, game, copies = self.phases[0], self.game, self.config.run.copies
+        phase, copies = self.phases[0], self.config.run.copies
 
-        def one_seed(key: jax.Array) -> TrainState:
-            return init_state(phase, game, key, copies, self.streams)
+        @jax.jit
+        def all_seeds(game: Game, keys: jax.Array) -> TrainState:
+            return jax.lax.map(lambda key: init_state(phase, game, key, copies, self.streams), keys)
 
         begun = time.perf_counter()
-        state = jax.block_until_ready(jax.jit(lambda keys: jax.lax.map(one_seed, keys))(self.keys))
+        state = jax.block_until_ready(all_seeds(self.game, self.keys))
         self.clock.compiling += time.perf_counter() - begun
         return state
 
