@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from coplay.errors import UserError as UserError
     from coplay.games import make_game as make_game
     from coplay.games.check import check_game as check_game
+    from coplay.games.pettingzoo_out import to_pettingzoo as to_pettingzoo
     from coplay.players.seating import make_player as make_player
 
 __version__ = "0.1.0"
@@ -18,11 +19,12 @@ _WHERE = {
     "make_game": "coplay.games",
     "make_player": "coplay.players.seating",
     "play": "coplay.api",
+    "to_pettingzoo": "coplay.games.pettingzoo_out",
     "train": "coplay.api",
     "UserError": "coplay.errors",
 }
 
-__all__ = ["UserError", "check_game", "make_game", "make_player", "play", "train"]
+__all__ = ["UserError", "check_game", "make_game", "make_player", "play", "to_pettingzoo", "train"]
 
 
 def __getattr__(name: str) -> Any:
