@@ -35,10 +35,6 @@ def play(
     use_cache()
     if isinstance(game, str):
         game = make_game(game)
-    if episodes < 1:
-        raise UserError(f"episodes must be at least 1, not {episodes}")
-    if copies is not None and copies < 1:
-        raise UserError(f"copies must be at least 1, not {copies}")
     entries: list[str | Player] = (
         list(split_seating(seating, game)) if isinstance(seating, str) else list(seating)
     )

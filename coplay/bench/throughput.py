@@ -29,8 +29,8 @@ from coplay.training.block import init_state, one_iteration
 from coplay.training.phases import Phase
 from coplay.training.rollout import new_table, rollout
 
-STEPPING_COPIES, STEPPING_STEPS = 1024, 100
-COPIES, ROLLOUT = 256, 32
+STEPPING_COPIES, STEPPING_STEPS = 1024, 32
+COPIES, ROLLOUT, EPOCHS, MINIBATCHES = 256, 32, 4, 4
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,7 @@ def stepping(game: Game, side: int) -> list[Work]:
 
     def with_views(game: Game, table: Any, key: PRNGKeyArray) -> Any:
         table, played = rollout(game, groups, table, key, STEPPING_STEPS, streams)
-        # Sums make the program build every view without paying for 100 steps of them in memory.
-        views = played.observation
-        return table, jnp.sum(views.planes), jnp.sum(views.features), jnp.sum(played.reward)
+        return table, played.observation, jnp.sum(played.reward)
 
     def rules_alone(game: Game, table: Any, key: PRNGKeyArray) -> Any:
         table, played = rollout(game, groups, table, key, STEPPING_STEPS, streams)
@@ -127,7 +125,7 @@ def training(game: Game, side: int, seeds: int) -> list[Work]:
     """PPO iterations of one seed and of several, and the bare networks."""
     everyone = tuple(range(game.seats))
     learner = PPO(
-        config=PPOConfig(),
+        config=PPOConfig(epochs=EPOCHS, minibatches=MINIBATCHES),
         shape=view_shape(game),
         game_seats=game.seats,
         seats=everyone,
@@ -149,7 +147,7 @@ def training(game: Game, side: int, seeds: int) -> list[Work]:
         return bare_networks(learner, state.learners[0], key)
 
     amount = COPIES * ROLLOUT
-    name = f"PPO, separate 2x64, {COPIES} copies x {ROLLOUT} steps"
+    name = f"PPO, separate 2x64, {COPIES} x {ROLLOUT} steps, {EPOCHS} x {MINIBATCHES} minibatches"
     return [
         Work(name, "game steps", amount, one, (game, state, keys[0])),
         Work(f"{name}, {seeds} seeds", "game steps", amount * seeds, several, (game, states, keys)),

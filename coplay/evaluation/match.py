@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from coplay.errors import UserError
 from coplay.games.game import Game, State
 from coplay.players.player import Group, Memory
 from coplay.training.rollout import Table, act_all, new_table, seat_keys, seat_uniforms
@@ -119,6 +120,10 @@ def play_match(
     copies: int | None = None,
 ) -> Match:
     """Play exactly `episodes` episodes, spread over `copies` game copies (default: up to 1024)."""
+    if episodes < 1:
+        raise UserError(f"episodes must be at least 1, not {episodes}")
+    if copies is not None and copies < 1:
+        raise UserError(f"copies must be at least 1, not {copies}")
     each = -(-episodes // min(copies or MOST_COPIES, episodes))
     copies = -(-episodes // each)
     reward, steps = _play_episodes(game, groups, jax.random.key(seed), copies, each)

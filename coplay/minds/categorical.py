@@ -1,21 +1,22 @@
 """Categorical distributions over legal actions, from logits.
 
-Illegal actions get the logit `NEVER`, whose probability is exactly zero in float32, and gradients
-stay finite, which they would not with minus infinity.
+Illegal actions get a logit whose probability is exactly zero in float32, and gradients stay finite,
+which they would not with minus infinity. A player that never takes a legal action gives it `NEVER`,
+which is far above the logit of illegal ones.
 """
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-NEVER = -1e9
+NEVER, ILLEGAL = -1e9, -1e30
 
 
 def log_policy(
     logits: Float[Array, "*batch action"], legal: Bool[Array, "*batch action"]
 ) -> Float[Array, "*batch action"]:
     """Log-probabilities with the illegal actions left out."""
-    return jax.nn.log_softmax(jnp.where(legal, logits, NEVER), axis=-1)
+    return jax.nn.log_softmax(jnp.where(legal, logits, ILLEGAL), axis=-1)
 
 
 def sample(

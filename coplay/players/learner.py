@@ -59,8 +59,8 @@ class Learner(eqx.Module):
 
 
 def of_seats(trajectory: Trajectory, seats: tuple[int, ...]) -> Trajectory:
-    """The part of a trajectory that concerns some seats."""
-    if trajectory.alive.shape[2] == len(seats):
+    """The part of a trajectory that concerns some seats, in their order."""
+    if seats == tuple(range(trajectory.alive.shape[2])):
         return trajectory
     index = np.array(seats)
     everyone = trajectory._replace(over=None, last=None)  # type: ignore[arg-type]

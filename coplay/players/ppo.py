@@ -51,7 +51,7 @@ class PPOConfig:
     """Lambda of the generalised advantage estimation."""
     epochs: int = 4
     """Passes over each rollout."""
-    minibatches: int = 4
+    minibatches: int = 8
     """Parts into which each pass is split; whole game copies each; must divide --copies."""
     clip: float = 0.2
     """Limit of the probability ratio in the policy loss."""

@@ -86,7 +86,9 @@ class Trainer:
         self.per_iteration = run.copies * run.rollout
         self.total = math.ceil(run.steps / self.per_iteration)
         self.seeds = [run.seed + index for index in range(run.seeds)]
-        self.keys = jax.vmap(jax.random.key)(jnp.array(self.seeds))
+        # [seed] keys to begin with, and keys that every iteration folds its number into.
+        seed_keys = jax.vmap(jax.random.key)(jnp.array(self.seeds))
+        self.init_keys, self.keys = jnp.moveaxis(jax.vmap(jax.random.split)(seed_keys), 1, 0)
         self.streams = jnp.arange(self.game.seats)
         self.saved = self.folder.checkpoints(run.keep)
         self.clock = Clock()
@@ -117,7 +119,7 @@ class Trainer:
             return jax.lax.map(lambda key: init_state(phase, game, key, copies, self.streams), keys)
 
         begun = time.perf_counter()
-        state = jax.block_until_ready(all_seeds(self.game, self.keys))
+        state = jax.block_until_ready(all_seeds(self.game, self.init_keys))
         self.clock.compiling += time.perf_counter() - begun
         return state
 

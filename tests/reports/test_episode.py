@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from coplay.errors import UserError
+from coplay.files import replacing
 from coplay.games.game import Game
 from coplay.games.stag_hunt import (
     HUNT_HARE,
@@ -17,7 +18,6 @@ from coplay.games.stag_hunt import (
     StagHuntConfig,
     StagHuntState,
 )
-from coplay.files import replacing
 from coplay.reports.episode import frames, terminal, write_gif
 
 LABELS = ["ns", "ppo", "nh", "random"]
