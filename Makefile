@@ -19,7 +19,7 @@ demo: setup
 	$(BIN)/coplay train ppo --game stag-hunt --steps 600000 --seed 0 --out runs/demo
 
 test: setup lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4
 
 lint: setup
 	$(BIN)/ruff check .

@@ -64,8 +64,10 @@ class StagHuntConfig:
         least |= {"walls": 0, "wall_maps": 1, "view": 0, "end_after_first_hunt": 0}
         for name, minimum in least.items():
             value = getattr(self, name)
-            if value is not None and not minimum <= value <= LARGEST:
-                raise UserError(f"game.{name} must be from {minimum} to {LARGEST}, not {value}")
+            if value is not None and not minimum <= value:
+                raise UserError(f"game.{name} must be at least {minimum}, not {value}")
+            if value is not None and value > LARGEST:
+                raise UserError(f"game.{name} must be at most {LARGEST}, not {value}")
         if self.height * self.width > LARGEST:
             raise UserError(
                 f"a board of {self.height}x{self.width} is too large: at most {LARGEST} cells"
@@ -78,7 +80,7 @@ class StagHuntConfig:
                 "give one per player, or none"
             )
         if not all(0 <= s < float("inf") for s in self.strength):
-            raise UserError("game.strength must be finite and not negative")
+            raise UserError("game.strength must not be negative or infinite")
 
 
 class StagHuntState(NamedTuple):

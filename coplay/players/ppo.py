@@ -40,7 +40,7 @@ class PPOConfig:
     channels: tuple[int, ...] = (16, 32)
     """Channels of the convolutions (only with network=cnn)."""
     activation: Activation = "tanh"
-    """Between layers."""
+    """Function between the layers of the networks."""
     learning_rate: float = 1e-3
     """Step size of Adam."""
     schedule: Literal["constant", "linear"] = "constant"
@@ -52,7 +52,7 @@ class PPOConfig:
     epochs: int = 4
     """Passes over each rollout."""
     minibatches: int = 8
-    """Parts into which each pass is split; whole game copies each; must divide --copies."""
+    """Parts into which each pass is split; whole game copies each; must divide the number of copies."""
     clip: float = 0.2
     """Limit of the probability ratio in the policy loss."""
     value_clip: float | None = None
@@ -256,8 +256,12 @@ class PPO(Learner):
         def value(observation: Observation) -> Array:
             return critic(flatten(observation, identity))[..., 0]
 
-        view = flatten(trajectory.observation, identity)
-        values = critic(view)[..., 0]
+        def by_copy(x: Shaped[Array, "time copy *rest"]) -> Shaped[Array, "copy time *rest"]:
+            return jnp.swapaxes(x, 0, 1)
+
+        # Turned round while the planes are still single bytes, then written once as floats.
+        view = flatten(jax.tree.map(by_copy, trajectory.observation), identity)
+        values = by_copy(critic(view)[..., 0])
         final = rows_where(value, jnp.any(trajectory.truncated, axis=-1), trajectory.final)
         advantage = gae(
             trajectory.reward,
@@ -269,17 +273,16 @@ class PPO(Learner):
             self.config.discount,
             self.config.trace,
         )
-        batch = Batch(
+        return Batch(
             view=view,
-            legal=trajectory.observation.legal,
-            alive=trajectory.alive,
-            action=trajectory.action,
-            log_policy=trajectory.log_policy,
-            value=values,
-            advantage=normalise(advantage, trajectory.alive),
-            target=advantage + values,
+            legal=by_copy(trajectory.observation.legal),
+            alive=by_copy(trajectory.alive),
+            action=by_copy(trajectory.action),
+            log_policy=by_copy(trajectory.log_policy),
+            value=by_copy(values),
+            advantage=by_copy(normalise(advantage, trajectory.alive)),
+            target=by_copy(advantage + values),
         )
-        return jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), batch)
 
     def _step(
         self, state: PPOState, batch: Batch, rate: Float[Array, ""] | float

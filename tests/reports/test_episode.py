@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from PIL import Image
@@ -32,9 +33,9 @@ def game() -> StagHunt:
 def episode(game: StagHunt) -> tuple[list[StagHuntState], np.ndarray, np.ndarray]:
     """Seats 0 and 1 hunt the stag at once, then seat 2 hunts a hare; seat 3 stays."""
     state = game.reset(jax.random.key(0))._replace(
-        cell=np.array([0, 0, 5, 9], np.int16), prey=np.array([0, 5, 6, 7, 8], np.int16)
+        cell=jnp.array([0, 0, 5, 9], jnp.int16), prey=jnp.array([0, 5, 6, 7, 8], jnp.int16)
     )
-    actions = np.array([[HUNT_STAG, HUNT_STAG, STAY, 2], [STAY, STAY, HUNT_HARE, 3]])
+    actions = jnp.array([[HUNT_STAG, HUNT_STAG, STAY, 2], [STAY, STAY, HUNT_HARE, 3]])
     states, rewards = [state], []
     for joint in actions:
         state, outcome = game.step(jax.random.key(1), state, joint)
