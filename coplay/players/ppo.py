@@ -52,7 +52,7 @@ class PPOConfig:
     epochs: int = 4
     """Passes over each rollout."""
     minibatches: int = 8
-    """Parts into which each pass is split; whole game copies each; must divide the number of copies."""
+    """Parts into which each pass is split, made of whole game copies; must divide their number."""
     clip: float = 0.2
     """Limit of the probability ratio in the policy loss."""
     value_clip: float | None = None

@@ -1,5 +1,6 @@
 """A run as it goes: one live line in a terminal, a line now and then elsewhere. On stderr."""
 
+import math
 import time
 from types import TracebackType
 
@@ -47,11 +48,15 @@ class ProgressLine(Watcher):
 
 def line(report: Report) -> str:
     """A report in one line."""
-    seats = " ".join(f"{reward:.2f}" for reward in report.rewards)
+    if math.isnan(report.team_mean):
+        reached = "no episode has ended yet"
+    else:
+        seats = " ".join(f"{reward:.2f}" for reward in report.rewards)
+        reached = f"team {report.team_mean:.2f}  seats {seats}"
     return (
         f"{report.step:,} of {report.steps:,} steps ({report.step / report.steps:.0%})  "
         f"{report.steps_per_second:,.0f} steps/s  {clock(report.seconds_left)} left  "
-        f"team {report.team_mean:.2f}  seats {seats}"
+        f"{reached}"
     )
 
 

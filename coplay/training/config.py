@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coplay.config import from_json, to_json
-from coplay.errors import UserError
+from coplay.errors import UserError, unknown
 from coplay.games import game_parts
 from coplay.players.seating import learner_parts
 
@@ -65,9 +65,13 @@ class TrainConfig:
     @staticmethod
     def from_json(data: Any, where: str) -> "TrainConfig":
         """A configuration from what `as_json` gave; errors say which field is wrong."""
-        for name in ("player", "game_name", "game", "learner", "run"):
+        names = ("player", "game_name", "game", "learner", "run")
+        for name in names:
             if not isinstance(data, dict) or name not in data:
                 raise UserError(f"{where} is not a run's configuration: it lacks '{name}'")
+        for name in data:
+            if name not in (*names, "coplay"):
+                raise unknown(f"field in {where}", name, names)
         return TrainConfig(
             player=data["player"],
             game_name=data["game_name"],
