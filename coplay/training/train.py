@@ -44,7 +44,10 @@ class Interrupted(Exception):
 
 
 class Report(NamedTuple):
-    """What a watcher of a run sees after each block. rewards: [seat] of the last iteration."""
+    """What a watcher of a run sees after each block.
+
+    rewards: [seat] per episode, over the episodes that ended in the last block in which any did.
+    """
 
     step: int
     steps: int
@@ -98,6 +101,7 @@ class Trainer:
         self.best: tuple[Any, ...] | None = None
         self.best_score = [-math.inf] * run.seeds
         self.recent: list[dict[str, np.ndarray]] = []
+        self.rewards = [math.nan] * self.game.seats
         self.stop = threading.Event()
         if resume and self.saved.all():
             self._restore()
@@ -249,11 +253,8 @@ class Trainer:
         for row in rows:
             self._check_finite(row)
         self.logs.write(rows)
-        last = [row for row in rows if row["step"] == rows[-1]["step"]]
-        rewards = [
-            float(np.mean([row[f"reward/seat_{seat}"] for row in last]))
-            for seat in range(self.game.seats)
-        ]
+        if episodes := arrays["episodes"].sum():
+            self.rewards = (arrays["reward"].sum((0, 1)) / episodes).tolist()
         left = (self.total - self.logged) * self.per_iteration * len(self.seeds) / speed
         self.watcher.show(
             Report(
@@ -261,8 +262,8 @@ class Trainer:
                 self.total * self.per_iteration,
                 speed,
                 left,
-                float(np.mean(rewards)),
-                rewards,
+                float(np.mean(self.rewards)),
+                self.rewards,
             )
         )
 
