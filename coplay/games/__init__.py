@@ -11,6 +11,14 @@ GAMES: dict[str, tuple[type, type[Game]]] = {StagHunt.name: (StagHuntConfig, Sta
 """name -> (configuration, game): `GAMES[name][1](GAMES[name][0](...))` makes the game."""
 
 
+def register_game(config: type, game: type[Game]) -> None:
+    """Make a game of one's own known by its name, to `make_game`, `coplay.train` and seatings.
+
+    config: a frozen dataclass; game: made as `game(config)`.
+    """
+    GAMES[game.name] = (config, game)
+
+
 def game_parts(name: str) -> tuple[type, type[Game]]:
     """The configuration and the class of a game, or an error with the nearest name."""
     if name not in GAMES:
@@ -38,4 +46,5 @@ __all__ = [
     "UserError",
     "game_parts",
     "make_game",
+    "register_game",
 ]

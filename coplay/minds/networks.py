@@ -145,7 +145,8 @@ def flatten(
 ) -> Float[Array, "*batch inputs"]:
     """Ego views as one vector of floats each: planes, features, identity."""
     planes, features = observation.planes, observation.features
-    parts = [planes.reshape(*planes.shape[:-3], -1).astype(jnp.float32), features]
+    *batch, height, width, count = planes.shape
+    parts = [planes.reshape(*batch, height * width * count).astype(jnp.float32), features]
     if identity is not None:
         parts.append(jnp.broadcast_to(identity, (*features.shape[:-1], identity.shape[-1])))
     return jnp.concatenate(parts, axis=-1)

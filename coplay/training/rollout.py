@@ -214,7 +214,7 @@ def rows_where(
     rows = mask.reshape(-1)
     order = jnp.cumsum(rows) - 1  # the rank of each row among those in the mask
     count = order[-1] + 1
-    flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), inputs)
+    flat = jax.tree.map(lambda x: x.reshape(steps * copies, *x.shape[2:]), inputs)
     some = jax.eval_shape(function, jax.tree.map(lambda x: x[:copies], flat))
 
     def more(carry: tuple) -> Bool[Array, ""]:
