@@ -17,6 +17,7 @@ setup: .venv/ready
 demo: setup
 	rm -rf runs/demo
 	$(BIN)/coplay train ppo --game stag-hunt --steps 600000 --seed 0 --out runs/demo
+	@echo "(to have the coplay command at hand: source .venv/bin/activate)"
 
 test: setup lint
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4

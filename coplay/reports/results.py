@@ -81,11 +81,20 @@ def print_summary(summary: dict[str, Any], as_json: bool, folder: RunFolder | No
     console.print("what to try next:")
     for text in (
         f"coplay watch {folder.path}",
-        f"tensorboard --logdir {folder.path}/tensorboard",
-        f"coplay play --seating {','.join([str(folder.path)] * 2)},…  (a player for every seat)",
+        f"coplay play --seating {mixed_seating(folder)} --episodes 2000",
+        f"tensorboard --logdir {folder.path}/tensorboard   (after pip install tensorboard)",
         f"coplay train {summary['player']} --resume {folder.path} --steps {2 * summary['steps']}",
     ):
         console.print(f"  {text}", soft_wrap=True)
+
+
+def mixed_seating(folder: RunFolder) -> str:
+    """The run's players in half of the seats, scripted ones in the others."""
+    game, _ = run_seating(folder)
+    own = -(-game.seats // 2)
+    others = ["random", *game.scripted][::-1]
+    names = [others[index % len(others)] for index in range(game.seats - own)]
+    return ",".join([str(folder.path)] * own + names)
 
 
 def references(console: Console, folder: RunFolder) -> None:
