@@ -164,7 +164,8 @@ def make_block(
 def over_seeds(function: Callable[[Any], Any], inputs: Any) -> Any:
     """The function of every seed, one after the other within one program.
 
-    On CPU a `vmap` over seeds is no faster, needs the memory of all seeds at once, and makes a
-    seed's numbers depend on its company; here a seed gives the same bits alone or among others.
+    On CPU a `vmap` over seeds is slower (`benchmarks/seeds.py`), needs the memory of all seeds at
+    once, and makes a seed's numbers depend on its company; here a seed gives the same bits alone
+    or among others.
     """
     return jax.lax.map(function, inputs)

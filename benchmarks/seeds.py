@@ -1,0 +1,37 @@
+"""Several seeds in one program: one after the other (`jax.lax.map`) beside `jax.vmap`."""
+
+import jax
+import jax.numpy as jnp
+
+from coplay.bench.measure import Work, measure
+from coplay.bench.throughput import ROLLOUT, training
+from coplay.games import make_game
+from coplay.minds.networks import view_shape
+from coplay.players.ppo import PPO, PPOConfig
+from coplay.training.block import one_iteration
+from coplay.training.phases import Phase
+
+game = make_game("stag-hunt")
+mapped = training(game, 4, seeds=4)[1]
+seats = tuple(range(game.seats))
+learner = PPO(
+    config=PPOConfig(epochs=4, minibatches=4),
+    shape=view_shape(game),
+    game_seats=game.seats,
+    seats=seats,
+    active=seats,
+)
+phase = Phase(0, ("ppo",) * game.seats, (learner,), ())
+
+
+def vmapped(game, states, keys):
+    def one(state, key):
+        progress, streams = jnp.float32(0), jnp.arange(game.seats)
+        return one_iteration(phase, game, state, key, progress, ROLLOUT, streams)
+
+    return jax.vmap(one)(states, keys)
+
+
+works = [mapped, Work("the same by vmap", mapped.unit, mapped.amount, vmapped, mapped.arguments)]
+for speed in measure(works, repeats=3):
+    print(f"{speed.work.name}: {speed.per_second:,.0f} {speed.work.unit}/s")
