@@ -12,7 +12,7 @@ from coplay.training.block import one_iteration
 from coplay.training.phases import Phase
 
 game = make_game("stag-hunt")
-mapped = training(game, 4, seeds=4)[1]
+mapped = training(game, seeds=4)[1]
 seats = tuple(range(game.seats))
 learner = PPO(
     config=PPOConfig(epochs=4, minibatches=4),

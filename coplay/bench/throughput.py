@@ -54,8 +54,8 @@ def run_bench(arguments: BenchArguments) -> int:
     rows: list[dict[str, Any]] = []
     for side in arguments.boards:
         game = make_game("stag-hunt", height=side, width=side)
-        rows += compared(measure(stepping(game, side), arguments.repeats), side)
-        rows += compared(measure(training(game, side, arguments.seeds), arguments.repeats), side)
+        rows += compared(measure(stepping(game), arguments.repeats), side)
+        rows += compared(measure(training(game, arguments.seeds), arguments.repeats), side)
     if arguments.start_up:
         rows += start_up()
     if arguments.json:
@@ -98,7 +98,7 @@ def compared(speeds: list[Speed], side: int) -> list[dict[str, Any]]:
     ]
 
 
-def stepping(game: Game, side: int) -> list[Work]:
+def stepping(game: Game) -> list[Work]:
     """Random players with the ego views of all seats built, and the rules alone."""
     groups = group_players([make_player("random", game) for _ in range(game.seats)])
     key = jax.random.key(0)
@@ -121,7 +121,7 @@ def stepping(game: Game, side: int) -> list[Work]:
     ]
 
 
-def training(game: Game, side: int, seeds: int) -> list[Work]:
+def training(game: Game, seeds: int) -> list[Work]:
     """PPO iterations of one seed and of several, and the bare networks."""
     everyone = tuple(range(game.seats))
     learner = PPO(

@@ -60,9 +60,6 @@ class Logs:
         os.fsync(self.file.fileno())
         return self.path.stat().st_size
 
-    def flush(self) -> None:
-        self.file.flush()
-
     def close(self) -> None:
         self.file.close()
         for writer in self.writers.values():

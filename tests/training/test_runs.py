@@ -92,9 +92,7 @@ def test_every_logged_metric_is_documented(whole: Path) -> None:
 
 
 def test_tensorboard_shows_the_same_numbers(whole: Path) -> None:
-    pytest.importorskip("tensorboardX")
     from tensorboardX.proto import event_pb2
-    from tensorboardX.record_writer import RecordWriter  # noqa: F401  (the format we read below)
 
     data = next((whole / "tensorboard").glob("events*")).read_bytes()
     found: dict[tuple[str, int], float] = {}
