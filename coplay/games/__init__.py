@@ -1,6 +1,7 @@
 """Games by name, and how to make one."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 from coplay.errors import UserError, unknown
@@ -9,6 +10,10 @@ from coplay.games.stag_hunt import StagHunt, StagHuntConfig
 
 GAMES: dict[str, tuple[type, type[Game]]] = {StagHunt.name: (StagHuntConfig, StagHunt)}
 """name -> (configuration, game): `GAMES[name][1](GAMES[name][0](...))` makes the game."""
+
+FAMILIES: dict[str, Callable[[str], tuple[type, Callable[..., Any]]]] = {}
+"""prefix -> the parts of the games named `prefix:REST`, as a function of REST: games that come from
+other libraries. Their modules import what they need when they are called."""
 
 
 def register_game(config: type, game: type[Game]) -> None:
@@ -19,10 +24,13 @@ def register_game(config: type, game: type[Game]) -> None:
     GAMES[game.name] = (config, game)
 
 
-def game_parts(name: str) -> tuple[type, type[Game]]:
-    """The configuration and the class of a game, or an error with the nearest name."""
+def game_parts(name: str) -> tuple[type, Callable[..., Any]]:
+    """The configuration and the maker of a game, or an error with the nearest name."""
+    family, colon, rest = name.partition(":")
+    if colon and family in FAMILIES:
+        return FAMILIES[family](rest)
     if name not in GAMES:
-        raise unknown("game", name, GAMES)
+        raise unknown("game", name, [*GAMES, *(f"{family}:…" for family in FAMILIES)])
     return GAMES[name]
 
 
@@ -37,6 +45,7 @@ def make_game(name: str, **fields: Any) -> Game:
 
 
 __all__ = [
+    "FAMILIES",
     "GAMES",
     "Game",
     "Observation",
