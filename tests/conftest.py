@@ -14,7 +14,10 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 # Shapes in signatures are checked at run time in tests, and only there.
 install_import_hook(
     [
+        "coplay.games.board",
         "coplay.games.game",
+        "coplay.games.goals",
+        "coplay.games.snowdrift",
         "coplay.games.stag_hunt",
         "coplay.games.walls",
         "coplay.minds",
