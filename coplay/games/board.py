@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
@@ -224,8 +225,8 @@ class BoardGame(Game):
     def _walls_and_players(self, state: State, things: Any) -> tuple[np.ndarray, Any, list]:
         """Walls [cell], the things, and the cell of each player; None for one that left."""
         walls = np.asarray(self.maps.walls)[int(state.board)]
-        cells, present = np.asarray(state.cell), np.asarray(self.present(state))
-        players = [int(c) if there else None for c, there in zip(cells, present, strict=True)]
+        present = np.asarray(self.present(jax.tree.map(jnp.asarray, state)))
+        players = [int(c) if there else None for c, there in zip(state.cell, present, strict=True)]
         return walls, things, players
 
 

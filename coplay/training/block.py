@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
 from coplay.games.game import Game
-from coplay.players.learner import LearnerState, of_seats
+from coplay.players.learner import LearnerState
 from coplay.players.player import Group
 from coplay.training.phases import Phase
 from coplay.training.rollout import Table, Trajectory, new_table, rollout
@@ -70,12 +70,12 @@ def one_iteration(
     learners = []
     for index, (learner, mine) in enumerate(zip(phase.learners, state.learners, strict=True)):
         if learner.active:
-            part = of_seats(trajectory, learner.active)
+            part = learner.watch(game, trajectory)
             update_key = jax.random.fold_in(learn_key, index)
             mine, metrics = learner.update(update_key, mine, part, progress)
             seats = np.array(learner.active)
             for name, values in metrics.items():
-                empty = counts.get(name, jnp.full(game.seats, jnp.nan))
+                empty = counts.get(name, jnp.full((game.seats, *values.shape[1:]), jnp.nan))
                 counts[name] = empty.at[seats].set(values)
         learners.append(mine)
     return TrainState(tuple(learners), table), counts
