@@ -54,8 +54,36 @@ def closed_loop(
     key = jax.random.wrap_key_data(
         jnp.stack([seed[0], jnp.uint32(config.simulations)]), impl="threefry2x32"
     )
-    summary = _tree(key, root, expand, illegal, config).summary()
-    return RootValues(summary.qvalues, summary.visit_counts)
+    tree = _tree(key, root, expand, illegal, config)
+    summary = tree.summary()
+    q = summary.qvalues if config.backup == "mean" else best_values(tree)
+    return RootValues(q, summary.visit_counts)
+
+
+def best_values(tree: Any) -> Float[Array, "tree action"]:
+    """Q of the root if every node is worth its best visited action; leaves as they were judged.
+
+    The mean over simulations counts the futures that were tried and found worse; this does not.
+    """
+    nodes = tree.node_values.shape[1]
+    visited = tree.children_visits > 0  # [tree, node, action]
+
+    def q_of(node: Int[Array, ""], value: Float[Array, "tree node"]) -> Float[Array, "tree action"]:
+        child = jnp.maximum(tree.children_index[:, node], 0)
+        later = jnp.take_along_axis(value, child, axis=1)
+        q = tree.children_rewards[:, node] + tree.children_discounts[:, node] * later
+        return jnp.where(visited[:, node], q, -jnp.inf)
+
+    def one_node(
+        index: Int[Array, ""], value: Float[Array, "tree node"]
+    ) -> Float[Array, "tree node"]:
+        node = nodes - 1 - index  # a child has a higher number than its parent
+        best = jnp.max(q_of(node, value), axis=-1)
+        kept = jnp.where(jnp.isfinite(best), best, value[:, node])
+        return jax.lax.dynamic_update_slice_in_dim(value, kept[:, None], node, axis=1)
+
+    value = jax.lax.fori_loop(0, nodes - 1, one_node, tree.raw_values)
+    return jnp.where(visited[:, 0], q_of(jnp.int32(0), value), 0.0)
 
 
 def _tree(key: Any, root: Any, expand: Any, illegal: Array, config: SearchConfig) -> Any:

@@ -72,6 +72,8 @@ def open_loop(
     """Search from every state [tree]; PUCT only."""
     if config.method != "puct":
         raise UserError("search that resamples the others' actions knows puct only, not gumbel")
+    if config.backup != "mean":
+        raise UserError("search that resamples the others' actions knows backup=mean only")
     start, observation = begin(world, game, state, mind, seed)
     first = own(observation)
     logits, value = world.judge(game, first, state)

@@ -26,6 +26,8 @@ class SearchConfig(NamedTuple):
     exploration: c of PUCT. method: puct or gumbel. resample: draw the others' actions anew at each
     visit. normalise: Q values between 0 and 1 among siblings while searching (PUCT). sweep: PUCT
     first tries every legal action of the root once, so that their Q values can be compared.
+    backup: Q of the root from the mean of all simulations, as searches count, or from the best
+    future that was found (not with `resample`).
     """
 
     simulations: int = 32
@@ -36,6 +38,7 @@ class SearchConfig(NamedTuple):
     resample: bool = False
     normalise: bool = True
     sweep: bool = True
+    backup: Literal["mean", "best"] = "mean"
 
 
 class World(eqx.Module):

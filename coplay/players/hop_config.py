@@ -45,6 +45,9 @@ class HOPConfig:
     """c of PUCT (the paper: 1 in Stag Hunt, 15 in Snowdrift, both with raw Q)."""
     raw_puct: bool = False
     """PUCT adds raw Q, as in the paper, instead of Q between 0 and 1 among siblings."""
+    backup: Literal["mean", "best"] = "mean"
+    """Q of an action from the mean of its simulations (the paper), or from the best future found;
+    mean only with resample."""
     discount: float = 0.95
     """Discount of future rewards, in searches and returns."""
     beta: float = 10.0
@@ -100,9 +103,18 @@ class HOPConfig:
     """Fields of a run whose defaults are others than for learners without search."""
 
     play_fields: ClassVar[tuple[str, ...]] = (
-        *("planner", "simulations", "draws", "depth", "search", "resample", "exploration"),
-        *("raw_puct", "discount", "beta", "normalise_q", "q_range", "evaluation", "inter", "intra"),
-        *("prior", "remember", "concentration", "goal_change"),
+        *(
+            "planner",
+            "simulations",
+            "draws",
+            "depth",
+            "search",
+            "resample",
+            "exploration",
+            "backup",
+        ),
+        *("raw_puct", "discount", "beta", "normalise_q", "q_range", "evaluation"),
+        *("inter", "intra", "prior", "remember", "concentration", "goal_change"),
     )
     """What may be set anew for a player of a run, as in runs/hop@planner=off@draws=5."""
 
@@ -120,8 +132,8 @@ class HOPConfig:
             )
         if any(width <= 0 for width in (*self.hidden, *self.channels)):
             raise UserError("hidden and channels must be above 0")
-        if self.resample and self.search == "gumbel":
-            raise UserError("resample goes with search=puct only")
+        if self.resample and (self.search == "gumbel" or self.backup != "mean"):
+            raise UserError("resample goes with search=puct and backup=mean only")
 
     @property
     def search_config(self) -> SearchConfig:
@@ -133,6 +145,7 @@ class HOPConfig:
             method=self.search,
             resample=self.resample,
             normalise=not self.raw_puct,
+            backup=self.backup,
         )
 
     @property
