@@ -38,6 +38,13 @@ def check_game(
     """
     key = jax.random.key(0) if key is None else key
     _check_types(game, key)
+    _report(game, play_faults(game, key, copies, steps))
+
+
+def play_faults(
+    game: Game, key: PRNGKeyArray, copies: int = 32, steps: int | None = None
+) -> list[str]:
+    """All that `check_game` finds wrong by playing, in words."""
     # All that is drawn is drawn here: what does not depend on the game compiles once for all.
     shape, (for_keys, for_noise) = (copies, steps or 128), jax.random.split(key)
     keys = jax.random.split(for_keys, (*shape, 2))
@@ -47,7 +54,7 @@ def check_game(
     # Not optimised: it runs once, and optimising takes most of the time of compiling.
     quick = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
     faults = jax.jit(play, compiler_options=quick)(arrays, keys, noise)
-    _report(game, [text + _place(found) for text, found in faults.items() if np.any(found)])
+    return [text + _place(found) for text, found in faults.items() if np.any(found)]
 
 
 def _report(game: Game, faults: list[str]) -> None:
