@@ -48,6 +48,10 @@ PLAYED = (
 """Parts of a trajectory in the order in which a step makes them -> the stage that makes them."""
 
 
+LEARNING = ("batch", "advantages", "loss")
+"""Stages of an update that a learner may show, in their order."""
+
+
 class Learned(NamedTuple):
     """What a learner made of some trajectories. start, after: the players of all seats [seat], of
     `after` the last; stages, metrics: arrays [update, seat, ...]."""
@@ -99,7 +103,7 @@ def learner_checks(
     influence, moved = _influence(first, learn, played, seed)
     yield _own_trajectory_check(influence)
     turned = [first, *(learn(jnp.asarray(o), turn_seats(played, o)) for o in orders[1:])]
-    for stage in first.stages:
+    for stage in sorted(first.stages, key=LEARNING.index):
         yield _stage_check(stage, turned, orders)
     yield _update_check(turned, orders, moved)
     yield _order_check(influence)
@@ -253,11 +257,7 @@ def _influence(
         _apart(learn(order, played._replace(reward=played.reward + noise * (order == j))), first)
         for j in range(seats)
     ]
-    moved = [
-        max((float(jnp.max(jnp.abs(x))) for x in jax.tree.leaves(change)), default=0.0)
-        for change in _changes(first)
-    ]
-    return np.array(columns).T, np.array(moved)
+    return np.array(columns).T, np.array([_largest(change) for change in _changes(first)])
 
 
 def _own_trajectory_check(influence: np.ndarray) -> Check:
@@ -323,9 +323,8 @@ def _update_check(turned: list[Learned], orders: list[np.ndarray], moved: np.nda
     largest = float(apart.max())
     detail = _words(largest, DRIFT)
     if largest > DRIFT:
-        detail += (
-            f"; per player that began in seats 0, 1, …: {', '.join(f'{x:.2g}' for x in apart)}"
-        )
+        each = ", ".join(f"{x:.2g}" for x in apart)
+        detail += f"; of the players that began in seats 0, 1, …: {each}"
     return Check(
         name,
         "update",
@@ -341,17 +340,19 @@ def _update_check(turned: list[Learned], orders: list[np.ndarray], moved: np.nda
 def _changes(learned: Learned) -> tuple[Any, ...]:
     """What learning changed in every seat's player."""
     return tuple(
-        jax.tree.map(lambda new, old: jnp.asarray(new, jnp.float32) - old, after, before)
+        jax.tree.map(lambda new, old: np.asarray(new, np.float64) - np.asarray(old), after, before)
         for after, before in zip(learned.after, learned.start, strict=True)
     )
 
 
 def _apart(left: Learned, right: Learned) -> list[float]:
     """[seat] how far what was learned lies apart, relative to how much was learned."""
-    return [
-        difference(a, b, max((float(jnp.max(jnp.abs(x))) for x in jax.tree.leaves(b)), default=0.0))
-        for a, b in zip(_changes(left), _changes(right), strict=True)
-    ]
+    pairs = zip(_changes(left), _changes(right), strict=True)
+    return [difference(mine, theirs, _largest(theirs)) for mine, theirs in pairs]
+
+
+def _largest(tree: Any) -> float:
+    return max((_size(leaf) for leaf in jax.tree.leaves(tree)), default=0.0)
 
 
 def difference(left: Any, right: Any, scale: float = 0.0) -> float:
