@@ -7,6 +7,7 @@ learned in seat `order[i]` before. Whatever a learner is made of, only the publi
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -15,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
+from coplay.compilation import QUICK
 from coplay.evaluation.audit import Check
 from coplay.games.check import play_faults
 from coplay.games.game import Game
@@ -119,7 +121,7 @@ def _programs(
     def players(state: Any) -> tuple[Any, ...]:
         return tuple(eqx.filter(learner.player(state, s), eqx.is_array) for s in learner.active)
 
-    @jax.jit
+    @partial(jax.jit, compiler_options=QUICK)
     def play(game: Game, order: Int[Array, " seat"]) -> tuple[tuple[Any, ...], Trajectory]:
         state = learner.init(init_key, order)
         groups = (learner.group(state),)
@@ -131,7 +133,7 @@ def _programs(
         )
         return players(state), played
 
-    @jax.jit
+    @partial(jax.jit, compiler_options=QUICK)
     def learn(order: Int[Array, " seat"], played: Trajectory) -> Learned:
         def once(state: Any, given: tuple) -> tuple[Any, tuple]:
             key, trajectory = given
@@ -169,7 +171,7 @@ def _start_check(worlds: list[tuple[Any, ...]], orders: list[np.ndarray]) -> Che
         "initialisation",
         largest <= ROUNDING,
         _words(largest, ROUNDING) + (advice if largest > ROUNDING else ""),
-        figures={"difference": largest, "allowed": ROUNDING},
+        figures=_figures(largest, ROUNDING),
     )
 
 
@@ -210,7 +212,8 @@ def _differs_by_step(mine: Any, theirs: Any) -> np.ndarray:
 def _after_leaving_check(
     first: Learned, learn: Callable[..., Learned], played: Trajectory
 ) -> Check:
-    """What stands in the rows of seats that left must not matter."""
+    """What stands in the rows of seats that left must not matter; only that their reward is 0 may
+    be relied on."""
     name = "steps after a player left are not learned from"
     alive = played.alive
     rows = int(jnp.sum(~alive))
@@ -226,12 +229,9 @@ def _after_leaving_check(
     changed = played._replace(
         observation=jax.tree.map(other, played.observation)._replace(legal=legal),
         action=jnp.where(alive, played.action, (played.action + 1) % legal.shape[-1]),
-        log_policy=other(jnp.roll(played.log_policy, 1, axis=-1)),
-        reward=jnp.where(alive, played.reward, played.reward + 3.0),
-    )
-    # Only the rows of those that left may be other than they were.
-    changed = changed._replace(
-        log_policy=jnp.where(alive[..., None], played.log_policy, changed.log_policy)
+        log_policy=jnp.where(
+            alive[..., None], played.log_policy, jnp.roll(played.log_policy, 1, axis=-1)
+        ),
     )
     order = jnp.arange(alive.shape[-1])
     apart = _apart(learn(order, changed), first)
@@ -241,7 +241,7 @@ def _after_leaving_check(
         if seats
         else f"{rows} rows of seats that had left were changed, and nothing else"
     )
-    return Check(name, "batch", not seats, detail, figures={"difference": max(apart)})
+    return Check(name, "batch", not seats, detail, figures=_figures(max(apart), DRIFT))
 
 
 def _influence(
@@ -306,7 +306,7 @@ def _stage_check(stage: str, turned: list[Learned], orders: list[np.ndarray]) ->
         stage,
         largest <= 10 * ROUNDING,
         _words(largest, 10 * ROUNDING),
-        figures={"difference": largest, "allowed": 10 * ROUNDING},
+        figures=_figures(largest, 10 * ROUNDING),
     )
 
 
@@ -330,7 +330,7 @@ def _update_check(turned: list[Learned], orders: list[np.ndarray], moved: np.nda
         "update",
         largest <= DRIFT,
         detail,
-        figures={"difference": largest, "allowed": DRIFT, "moved": moved.tolist()},
+        figures=_figures(largest, DRIFT),
     )
 
 
@@ -383,3 +383,7 @@ def _words(largest: float, allowed: float) -> str:
     if largest == 0:
         return "bit for bit"
     return f"largest relative difference {largest:.2g} (allowed {allowed:g})"
+
+
+def _figures(largest: float, allowed: float) -> dict[str, float]:
+    return {"difference": largest, "allowed": allowed}

@@ -87,9 +87,8 @@ def draw_differences(checks: list[Check]) -> Figure:
         found = max(check.figures["difference"], floor)
         colour = seat_colour(0) if check.passed else "#b3261e"
         axes.barh(row, np.log10(found / floor), left=np.log10(floor), height=0.5, color=colour)
-        if "allowed" in check.figures:
-            allowed = np.log10(check.figures["allowed"])
-            axes.plot([allowed, allowed], [row - 0.35, row + 0.35], color=INK, linewidth=2)
+        allowed = np.log10(check.figures["allowed"])
+        axes.plot([allowed, allowed], [row - 0.35, row + 0.35], color=INK, linewidth=2)
         if check.figures["difference"] == 0:
             axes.annotate("bit for bit", (np.log10(floor) + 0.1, row), va="center", fontsize=9)
     axes.set_yticks(range(len(checks)), [check.name for check in reversed(checks)])
@@ -127,6 +126,7 @@ def draw_curves(name: str, checks: list[Check]) -> Figure:
             axes.fill_between(window, of_seat.min(0), of_seat.max(0), color=colour, alpha=0.12)
             axes.plot(window, of_seat.mean(0), color=colour, label=f"seat {seat}")
         axes.set_title(check.figures["metric"].replace("_", " "), fontsize=11, color=INK)
+        axes.set_xticks(window)
         axes.set_xlabel(f"part of the run (of {curves.shape[-1]})", color=INK)
     panels[0].legend(frameon=False, fontsize=9)
     return figure
