@@ -133,9 +133,11 @@ def references(console: Console, folder: RunFolder) -> None:
 def after_training(folder: RunFolder, run: Trainer, watcher: Watcher) -> None:
     """The pictures that every finished run leaves: learning curve and, if drawable, a film."""
     rows = read_rows(folder.metrics_file)
-    learning_curve(
-        folder.curve_file, rows, run.game.seats, f"{run.config.player} on {run.game.name}"
-    )
+    title = f"{run.config.player} on {run.game.name}"
+    try:
+        learning_curve(folder.curve_file, rows, run.game.seats, title)
+    except UserError as error:
+        watcher.say(f"no learning curve: {error}")
     try:
         write_episode(folder, folder.gif_file)
     except UserError as error:

@@ -206,9 +206,9 @@ class HostBlocks:
             others: tuple[Group, ...],
             state: TrainState,
             keys: Key[Array, " seed"],
-            first: int,
-            iterations: int,
-            total: int,
+            first: np.int32,
+            iterations: np.int32,
+            total: np.int32,
             streams: Int[Array, " seat"],
         ) -> tuple[TrainState, Counts]:
             states = [jax.tree.map(lambda x, i=i: x[i], state) for i in range(len(self.seeds))]
