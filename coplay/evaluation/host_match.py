@@ -16,13 +16,14 @@ from coplay.training.rollout import Table, act_all, seat_keys, seat_uniforms
 
 
 @jax.jit
-def _act(
+def host_act(
     game: HostGame,
     groups: tuple[Group, ...],
     key: PRNGKeyArray,
     step: Int[Array, ""],
     table: Table,
 ) -> tuple[Int[Array, "copy seat"], tuple[Memory, ...]]:
+    """What all seats do in a step of a match, and what their players remember."""
     copies, seats = table.gained.shape
     streams = jnp.arange(seats)
     act_key, choice_key = jax.random.split(jax.random.fold_in(key, step))
@@ -31,7 +32,8 @@ def _act(
     return action, memory
 
 
-def _table(game: HostGame, groups: tuple[Group, ...], views: Views) -> Table:
+def host_table(game: HostGame, groups: tuple[Group, ...], views: Views) -> Table:
+    """Where the copies stand before the first step of a match."""
     copies = len(views.alive)
     nothing: Any = np.zeros((copies, game.seats), np.float32)
     number: Any = np.zeros(copies, np.int32)
@@ -50,7 +52,7 @@ def play_host_episodes(
     key, every = jax.random.key(seed), np.arange(copies)
     with game.pool(copies) as pool:
         views = pool.reset(seed)
-        table = _table(game, groups, views)
+        table = host_table(game, groups, views)
         active, time, step = np.ones(copies, bool), np.zeros(copies, np.int32), 0
         episode = np.zeros(copies, np.int32)
         while active.any():
@@ -60,7 +62,7 @@ def play_host_episodes(
                 time=time,  # type: ignore[arg-type]
                 episode=episode,  # type: ignore[arg-type]
             )
-            action, memory = _act(game, groups, key, np.int32(step), table)
+            action, memory = host_act(game, groups, key, np.int32(step), table)
             stepped = pool.step(np.asarray(action), active=active)
             row = np.minimum(episode, episodes - 1)
             reward[row, every] += stepped.reward
@@ -82,10 +84,10 @@ def record_host_episode(
     actions: list[np.ndarray] = []
     rewards: list[np.ndarray] = []
     with game.pool(1, film=game.pictures) as pool:
-        table = _table(game, groups, pool.reset(seed))
+        table = host_table(game, groups, pool.reset(seed))
         states, over = [_scene(game, pool, table.state)], False
         while not over:
-            action, memory = _act(game, groups, key, np.int32(len(actions)), table)
+            action, memory = host_act(game, groups, key, np.int32(len(actions)), table)
             stepped = pool.step(np.asarray(action))
             actions.append(np.asarray(action)[0])
             rewards.append(stepped.reward[0].copy())

@@ -4,7 +4,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -20,8 +20,8 @@ class Little:
         exists; kind: "raise", "hang", "exit".
     """
 
-    metadata = {"name": "little", "render_modes": []}
-    possible_agents = ["a", "b", "c"]
+    metadata: ClassVar = {"name": "little", "render_modes": []}
+    possible_agents: ClassVar = ["a", "b", "c"]
 
     def __init__(
         self, horizon=5, leave=(), cut=(), silent=(), join=(), back=(), masks=None, trouble=None
@@ -116,7 +116,7 @@ def little(**options):
 class Painted(Little):
     """Little, which gives pictures: a line as long as the time."""
 
-    metadata = {"name": "painted", "render_modes": ["rgb_array"]}
+    metadata: ClassVar = {"name": "painted", "render_modes": ["rgb_array"]}
 
     def __init__(self, render_mode=None, **options):
         super().__init__(**options)
@@ -132,7 +132,7 @@ class Painted(Little):
 class Spaces:
     """Agents with given spaces, whose observations are samples of them."""
 
-    metadata: dict[str, Any] = {}
+    metadata: ClassVar = {}
 
     def __init__(self, seen, actions):
         self.seen, self.done = seen, actions

@@ -284,7 +284,7 @@ def test_pictures_stay_bytes_until_players_see_them_from_0_to_1() -> None:
     state = game.reset(jax.random.key(0))
     state = state._replace(seen=state.seen._replace(planes=views.planes))
     np.testing.assert_allclose(game.observe(state).planes[0], shown["x"] / 255, rtol=1e-6)
-    numbers, views, shown = seated({"x": box(4, low=0, high=255, dtype=np.uint8)})
+    _, views, shown = seated({"x": box(4, low=0, high=255, dtype=np.uint8)})
     np.testing.assert_allclose(views.features[0], shown["x"] / 255, rtol=1e-6)
     board = seated({"x": box(2, 2, 1, low=0, high=1, dtype=np.uint8)})[0]
     assert board.plane_type == np.uint8 and not board.image

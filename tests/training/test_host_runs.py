@@ -1,4 +1,4 @@
-"""Runs on environments in worker processes: trajectories, bits, crashes, hangs, stopping, resume."""
+"""Runs on environments in worker processes: trajectories, bits, trouble, stopping, resume."""
 
 import json
 import os
@@ -230,7 +230,7 @@ def test_trouble_in_a_match(tmp_path: Path, capsys: Any) -> None:
     flag = tmp_path / "trouble"
     flag.touch()
     options = (f"trouble=('raise', 2, '{flag}')",)
-    with pytest.raises(WorkerFailed, match="step 2(.|\n)*fell off the table"):
+    with pytest.raises(WorkerFailed, match=r"step 2(.|\n)*fell off the table"):
         coplay.play(little(options=options), "random,random,random", 20, copies=2)
     game = ["--game", LITTLE, "--game.options", *options]
     seating = ["--seating", "random,random,random", "--copies", "2"]
