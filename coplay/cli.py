@@ -28,6 +28,8 @@ Each command explains its options with --help."""
 
 def main() -> None:
     """Run a command and exit with 0, 1 (it failed), 2 (wrong input) or 130 (stopped)."""
+    # As with `python -m`: environments in files of the current folder can be named.
+    sys.path.append(str(Path.cwd()))
     sys.exit(run(sys.argv[1:]))
 
 

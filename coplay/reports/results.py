@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from coplay.errors import UserError
+from coplay.errors import UserError, WorkerFailed
 from coplay.evaluation.audit import Audit
 from coplay.evaluation.match import Episode, play_match, record_episode
 from coplay.games.game import Game
@@ -140,7 +140,7 @@ def after_training(folder: RunFolder, run: Trainer, watcher: Watcher) -> None:
         watcher.say(f"no learning curve: {error}")
     try:
         write_episode(folder, folder.gif_file)
-    except UserError as error:
+    except (UserError, WorkerFailed) as error:
         watcher.say(f"no film: {error}")
 
 
