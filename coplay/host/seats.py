@@ -181,6 +181,8 @@ class SeatedEnv:
     def __init__(self, env: Any, seats: Seats):
         self.env, self.seats = env, seats
         self.alive = np.zeros(seats.count, bool)
+        counts = np.array([seat.actions for seat in seats.seats])
+        self.legal = np.arange(seats.actions) < counts[:, None]  # where no mask says otherwise
 
     def reset(self, seed: int, views: Views) -> None:
         """Begin an episode."""
@@ -228,17 +230,16 @@ class SeatedEnv:
 
     def _write(self, observations: dict, infos: dict, views: Views, truncated: np.ndarray) -> None:
         """What every seat sees; zeros for seats that see nothing more."""
-        views.alive[:] = self.alive
+        views.alive[:], views.legal[:] = self.alive, self.legal
+        views.planes[:], views.features[:] = 0, 0.0
         for i, seat in enumerate(self.seats.seats):
-            views.planes[i], views.features[i], views.legal[i] = 0, 0.0, False
-            views.legal[i, : seat.actions] = True
             given = observations.get(seat.agent)
             if given is None:
                 if self.alive[i] or truncated[i]:
                     what = "is in the game" if self.alive[i] else "was truncated"
                     raise ValueError(f"agent {seat.agent!r} {what} and got no observation")
                 continue
-            mask = infos.get(seat.agent, {}).get("action_mask")
+            mask = infos[seat.agent].get("action_mask") if seat.agent in infos else None
             if seat.masked:
                 given, mask = given["observation"], given["action_mask"]
             _write_view(seat, given, views.planes[i], views.features[i])
@@ -257,13 +258,14 @@ def _write_view(seat: Seat, given: Any, planes: np.ndarray, features: np.ndarray
         return
     if seat.parts:
         board, numbers = given["planes"], given["features"]
-    elif math.prod(seat.planes):
-        board, numbers = given, None
-    else:
+    elif seat.features:
         board, numbers = None, given
+    else:
+        board, numbers = given, None
     if board is not None:
         height, width, count = seat.planes
         planes[:height, :width, :count] = board
     if numbers is not None:
-        flat = np.reshape(np.asarray(numbers, np.float32), seat.features)
-        features[: seat.features] = flat / IMAGE if seat.image else flat
+        features[: seat.features] = np.reshape(numbers, seat.features)
+        if seat.image:
+            features /= IMAGE
