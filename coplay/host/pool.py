@@ -30,6 +30,7 @@ START = "import json, sys; sys.path[:] = json.loads(sys.argv.pop()); "
 START += "from coplay.host.worker import main; main()"
 
 CLOSING = 5.0  # seconds an environment may take to close
+STARTING = 60.0  # seconds that a worker has at least to start and import what it needs
 
 SETTINGS = {
     # One thread per worker: the workers are the parallelism.
@@ -168,8 +169,9 @@ class Pool:
             calls = self.board.at[:, 0].copy()
             moved[calls != before] = now
             for number in numbers.values():
-                if number not in answers and now - moved[number] > self.timeout:
-                    self._fail(number, f"gave no answer for {self.timeout:g} s", "")
+                limit = self.timeout if calls[number] else max(self.timeout, STARTING)
+                if number not in answers and now - moved[number] > limit:
+                    self._fail(number, f"gave no answer for {limit:g} s", "")
         self._busy = False
         return [answers[number] for number in range(len(self.hands))]
 
@@ -185,11 +187,11 @@ class Pool:
         hand.trace.seek(0)
         trace = trace or hand.trace.read().decode(errors="replace")
         calls, row, episode, step = self.board.at[number].tolist()
-        place = f"environment {row % self.copies}, episode {episode}, step {step}"
+        place = f"at environment {row % self.copies}, episode {episode}, step {step}"
         where = place if calls else "before its first environment"
         self._end()
         raise WorkerFailed(
-            f"worker {number} {what} at {where}"
+            f"worker {number} {what} {where}"
             + (f":\n{trace.rstrip()}" if trace.strip() else "; there is no traceback")
         )
 

@@ -58,6 +58,7 @@ class Worker:
     def reset(self, number: int, seed: int, begun: int) -> None:
         """Begin the episodes of one set of environments."""
         self.begun[number] = (seed, begun)
+        self.duty.source.resolve()  # imports take their time, and are no call of an environment
         for copy in self.duty.copies:
             row = number * self.duty.set_size + copy
             self.episode[row] = -1

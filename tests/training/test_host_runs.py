@@ -196,7 +196,7 @@ def test_matches_count_whole_episodes() -> None:
 
 TROUBLE = [
     ("raise", "failed", "the dice fell off the table"),
-    ("hang", "gave no answer for 1 s", "_trouble"),
+    ("hang", "gave no answer for 3 s", "_trouble"),
     ("exit", "died (exit code 3)", "no traceback"),
 ]
 
@@ -207,7 +207,7 @@ def test_a_worker_in_trouble_stops_the_run_which_can_go_on(
 ) -> None:
     flag, folder = tmp_path / "trouble", tmp_path / "run"
     flag.touch()
-    game = ["--game", LITTLE, "--game.timeout", "1"]
+    game = ["--game", LITTLE, "--game.timeout", "3"]
     game += ["--game.options", f"trouble=('{kind}', 3, '{flag}')", "horizon=40"]
     assert cli(["train", "ppo", *OPTIONS, *game, "--out", str(folder)]) == 1
     shown = capsys.readouterr().err
