@@ -8,7 +8,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 import tyro
 
-from coplay.errors import UserError, unknown
+from coplay.errors import UserError, WorkerFailed, unknown
 
 GameConfig = TypeVar("GameConfig")
 LearnerConfig = TypeVar("LearnerConfig")
@@ -28,6 +28,8 @@ Each command explains its options with --help."""
 
 def main() -> None:
     """Run a command and exit with 0, 1 (it failed), 2 (wrong input) or 130 (stopped)."""
+    # As with `python -m`: environments in files of the current folder can be named.
+    sys.path.append(str(Path.cwd()))
     sys.exit(run(sys.argv[1:]))
 
 
@@ -48,6 +50,9 @@ def run(arguments: list[str]) -> int:
     except UserError as error:
         print(f"coplay: {error}", file=sys.stderr)
         return 2
+    except WorkerFailed as error:
+        print(f"coplay: {error}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("coplay: stopped", file=sys.stderr)
         return 130
@@ -199,7 +204,8 @@ class PlayArguments(Generic[GameConfig]):
     seed: int = 0
     """Seed of all randomness."""
     copies: int | None = None
-    """Game copies the episodes are spread over (default: up to 1024); each plays its share one
+    """Game copies the episodes are spread over (default: up to 1024, of environments in worker
+    processes up to 64); each plays its share one
     episode after the other, which matters for players that remember."""
     greedy: bool = False
     """Trained players take their most probable action instead of sampling."""
@@ -231,8 +237,11 @@ def play(arguments: list[str]) -> int:
         game_name=game_name,
     )
     given = parse(PlayArguments[config_type], arguments, "play", default)  # type: ignore
+    game = game_type(given.game)
+    for note in game.notes:
+        print(f"note: {note}", file=sys.stderr)
     record = api.play(
-        game_type(given.game),
+        game,
         given.seating,
         given.episodes,
         given.seed,

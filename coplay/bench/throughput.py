@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 from rich.table import Table
 
+from coplay.bench.host import host_rows
 from coplay.bench.measure import Speed, Work, measure, peak_memory_mb
 from coplay.games import make_game
 from coplay.games.game import Game
@@ -43,6 +44,9 @@ class BenchArguments:
     """How many seeds the row of several seeds trains."""
     repeats: int = 5
     """Interleaved repetitions; the median counts."""
+    pettingzoo: bool = True
+    """Also measure an environment in worker processes beside a plain loop over one of them (if mpe2
+    is installed)."""
     start_up: bool = True
     """Also measure the time from command to first update, cold and with the compilation cache."""
     json: bool = False
@@ -56,6 +60,8 @@ def run_bench(arguments: BenchArguments) -> int:
         game = make_game("stag-hunt", height=side, width=side)
         rows += compared(measure(stepping(game), arguments.repeats), side)
         rows += compared(measure(training(game, arguments.seeds), arguments.repeats), side)
+    if arguments.pettingzoo:
+        rows += host_rows(arguments.repeats)
     if arguments.start_up:
         rows += start_up()
     if arguments.json:

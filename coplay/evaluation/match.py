@@ -12,11 +12,13 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from coplay.errors import UserError
+from coplay.evaluation.host_match import play_host_episodes, record_host_episode
 from coplay.games.game import Game, State
+from coplay.games.host_game import HostGame
 from coplay.players.player import Group, Memory
 from coplay.training.rollout import Table, act_all, new_table, seat_keys, seat_uniforms
 
-MOST_COPIES = 1024
+MOST_COPIES, MOST_HOST_COPIES = 1024, 64
 
 
 class Match(NamedTuple):
@@ -119,14 +121,19 @@ def play_match(
     seed: int = 0,
     copies: int | None = None,
 ) -> Match:
-    """Play exactly `episodes` episodes, spread over `copies` game copies (default: up to 1024)."""
+    """Play exactly `episodes` episodes, spread over `copies` game copies (default: up to 1024, or
+    up to 64 environments in worker processes)."""
     if episodes < 1:
         raise UserError(f"episodes must be at least 1, not {episodes}")
     if copies is not None and copies < 1:
         raise UserError(f"copies must be at least 1, not {copies}")
-    each = -(-episodes // min(copies or MOST_COPIES, episodes))
+    most = MOST_HOST_COPIES if isinstance(game, HostGame) else MOST_COPIES
+    each = -(-episodes // min(copies or most, episodes))
     copies = -(-episodes // each)
-    reward, steps = _play_episodes(game, groups, jax.random.key(seed), copies, each)
+    if isinstance(game, HostGame):
+        reward, steps = play_host_episodes(game, groups, seed, copies, each)
+    else:
+        reward, steps = _play_episodes(game, groups, jax.random.key(seed), copies, each)
     # The last round may hold more episodes than asked for; which copies are left out is fixed
     # beforehand, so it does not depend on how they went.
     flat = (np.asarray(x).reshape(-1, game.seats)[:episodes] for x in (reward, steps))
@@ -143,6 +150,8 @@ class Episode(NamedTuple):
 
 def record_episode(game: Game, groups: tuple[Group, ...], seed: int = 0) -> Episode:
     """Play one episode in one copy and keep every state."""
+    if isinstance(game, HostGame):
+        return Episode(*record_host_episode(game, groups, seed))
     key, reset_key = jax.random.split(jax.random.key(seed))
     table = new_table(game, groups, reset_key, 1)
     step = jax.jit(one_step)

@@ -11,7 +11,14 @@ from coplay.games.stag_hunt import StagHunt, StagHuntConfig
 GAMES: dict[str, tuple[type, type[Game]]] = {StagHunt.name: (StagHuntConfig, StagHunt)}
 """name -> (configuration, game): `GAMES[name][1](GAMES[name][0](...))` makes the game."""
 
-FAMILIES: dict[str, Callable[[str], tuple[type, Callable[..., Any]]]] = {}
+
+def _pettingzoo(rest: str) -> tuple[type, Callable[..., Any]]:
+    from coplay.games.pettingzoo_in import parts
+
+    return parts(rest)
+
+
+FAMILIES: dict[str, Callable[[str], tuple[type, Callable[..., Any]]]] = {"pettingzoo": _pettingzoo}
 """prefix -> the parts of the games named `prefix:REST`, as a function of REST: games that come from
 other libraries. Their modules import what they need when they are called."""
 

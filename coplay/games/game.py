@@ -71,6 +71,11 @@ class Game(eqx.Module):
         return len(self.action_names)
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """Lines that a user should read before playing, e.g. that views of seats are padded."""
+        return ()
+
+    @property
     def scripted(self) -> Mapping[str, ScriptedPolicy]:
         """The game's scripted players by name (`random`, which every game has, left out)."""
         return {}
