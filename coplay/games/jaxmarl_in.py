@@ -9,6 +9,7 @@ import contextlib
 import functools
 import inspect
 import io
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -219,11 +220,26 @@ def stacked(views: list[Any]) -> tuple[Array, Float[Array, "seat feature"]]:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """JaxMARL prints and warns while it is imported and traced; a user can do nothing about it,
-    and what it prints would get among our own output."""
+    """JaxMARL prints and warns while it is traced; a user can do nothing about it, and what it
+    prints would get among our own output."""
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
+
+
+def import_jaxmarl() -> Any:
+    """The module. Importing it prints, and sets the standard streams back to those of the process,
+    whatever they were before."""
+    streams = sys.stdout, sys.stderr, sys.__stdout__
+    sys.__stdout__ = io.StringIO()  # type: ignore[assignment,misc]
+    try:
+        with quiet():
+            import jaxmarl
+    except ModuleNotFoundError as error:
+        raise UserError(f"JaxMARL's games need it installed ({error}): {INSTALL}") from error
+    finally:
+        sys.stdout, sys.stderr, sys.__stdout__ = streams  # type: ignore[misc]
+    return jaxmarl
 
 
 def _adapted(name: str, environment: str, options: tuple[str, ...], dead_stay: bool) -> JaxmarlGame:
@@ -262,14 +278,11 @@ def _check_images(game: JaxmarlGame) -> None:
 def make_environment(environment: str, options: tuple[str, ...]) -> Any:
     """JaxMARL's environment, the same one for the same arguments: compiled programs, which hang on
     the very object, are then shared by all games that are alike."""
+    jaxmarl = import_jaxmarl()
     given = dict(KINDS[environment].options) | _parsed(environment, options)
     try:
         with quiet(), jax.ensure_compile_time_eval():
-            import jaxmarl
-
             return jaxmarl.make(environment, **given)
-    except ModuleNotFoundError as error:
-        raise UserError(f"JaxMARL's games need it installed ({error}): {INSTALL}") from error
     except (AssertionError, NotImplementedError, TypeError, ValueError) as error:
         raise UserError(f"JaxMARL does not make {environment} with {given}: {error}") from error
 
