@@ -59,8 +59,7 @@ def draw_world(world: World, cell: int) -> np.ndarray:
     size = WIDE * cell
     scale = size / (world.high - world.low)
     pen = Pen(size, size, FLOOR)
-    # Seats are drawn last, over what stands where they are.
-    for index in sorted(range(len(world.seat)), key=lambda index: world.seat[index] >= 0):
+    for index in np.argsort(-world.radius, kind="stable"):  # small things over large ones
         x = (world.position[index, 0] - world.low) * scale
         y = (world.high - world.position[index, 1]) * scale
         radius, there = max(world.radius[index] * scale, 3), bool(world.there[index])
