@@ -18,7 +18,7 @@ from coplay.cli import run
 from coplay.errors import UserError
 from coplay.games.check import check_game
 from coplay.games.jaxmarl_in import JaxmarlGame, import_jaxmarl, quiet
-from coplay.games.jaxmarl_kinds import KINDS, REFUSED, Step, nav_gone
+from coplay.games.jaxmarl_kinds import KINDS, REFUSED, Step, nav_gone, smax_gone
 from coplay.players.player import group_players
 from coplay.players.seating import make_player
 from coplay.training.rollout import new_table, rollout
@@ -280,6 +280,17 @@ def test_a_won_battle_is_told() -> None:
         units = state.env.state.replace(unit_alive=jnp.array(alive, bool))
         after = state._replace(env=state.env.replace(state=units))
         assert game.scores(after)["won"] == won
+
+
+@pytest.mark.parametrize(
+    ("standing", "gone"),
+    [([1, 0, 1, 1], [0, 1]), ([1, 0, 0, 0], [1, 1]), ([0, 0, 1, 0], [1, 1])],
+)
+def test_a_decided_battle_is_over_for_everyone(standing: list[int], gone: list[int]) -> None:
+    alive = jnp.array(standing, bool)
+    env, after = SimpleNamespace(num_allies=2), SimpleNamespace(unit_alive=alive)
+    found = smax_gone(env, Step(None, jnp.zeros(2, jnp.int32), after, ~alive[:2]))
+    assert found.tolist() == [bool(seat) for seat in gone]
 
 
 def test_arrived_and_crashed_leave() -> None:
