@@ -15,6 +15,7 @@ import pytest
 import coplay
 from coplay.bench import jaxmarl as bench
 from coplay.cli import run
+from coplay.compilation import QUICK
 from coplay.errors import UserError
 from coplay.games.check import check_game
 from coplay.games.jaxmarl_in import JaxmarlGame, import_jaxmarl, quiet
@@ -49,10 +50,6 @@ SHAPES: dict[str, tuple[tuple[int, ...], tuple[int, ...], int]] = {
     "coin_game": ((5,) * 2, (3, 3, 4), 0),
     "jaxnav": ((15,) * 2, (0, 0, 0), 205),
 }
-
-
-# Compiling is the cost of these tests, and optimising that of compiling.
-UNOPTIMISED = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 
 
 def made(name: str, **fields: Any) -> JaxmarlGame:
@@ -189,7 +186,7 @@ def played_both(game: JaxmarlGame, steps: int, copies: int = 4) -> tuple[Any, An
 
     with quiet():
         keys = jax.random.split(jax.random.key(3), copies)
-        played = jax.jit(jax.vmap(both), compiler_options=UNOPTIMISED)(keys)
+        played = jax.jit(jax.vmap(both), compiler_options=QUICK)(keys)
         return jax.tree.map(np.asarray, played)
 
 
@@ -310,7 +307,7 @@ def test_arrived_and_crashed_leave() -> None:
 def steps_to_the_end(game: JaxmarlGame, actions: list[int]) -> tuple[int, list[bool], bool]:
     """How long an episode lasts with fixed actions, and how it ends: terminated, truncated."""
     state = game.reset(jax.random.key(1))
-    step = jax.jit(lambda g, *given: g.step(*given), compiler_options=UNOPTIMISED)
+    step = jax.jit(lambda g, *given: g.step(*given), compiler_options=QUICK)
     for number in range(100):
         state, outcome = step(game, jax.random.key(number), state, jnp.array(actions))
         if outcome.truncated or not state.alive.any():
@@ -347,7 +344,7 @@ def test_rollouts_begin_again_after_the_limit() -> None:
     game = made("jaxmarl:MPE_simple_v3", options=("max_steps=3",))
     groups = group_players([make_player("random", game)])
     table = new_table(game, groups, jax.random.key(0), 2)
-    played = jax.jit(rollout, static_argnames="steps", compiler_options=UNOPTIMISED)
+    played = jax.jit(rollout, static_argnames="steps", compiler_options=QUICK)
     _, trajectory = played(game, groups, table, jax.random.key(1), 9, jnp.arange(1))
     assert trajectory.over[:, 0].tolist() == [False] * 3 + [True] + [False] * 3 + [True, False]
     np.testing.assert_array_equal(trajectory.truncated[..., 0], trajectory.over)
@@ -404,7 +401,7 @@ def test_bench(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "STEPS", 2)
     for work in bench.jaxmarl_stepping("jaxmarl:MPE_simple_v3"):
         assert work.amount == 4
-        jax.jit(work.function, compiler_options=UNOPTIMISED)(*work.arguments)
+        jax.jit(work.function, compiler_options=QUICK)(*work.arguments)
     with pytest.raises(UserError, match="no game of JaxMARL"):
         bench.jaxmarl_stepping("stag-hunt")
 
