@@ -6,6 +6,7 @@ from typing import Any
 
 from coplay.errors import UserError, unknown
 from coplay.games.game import Game, Observation, Outcome
+from coplay.games.jaxmarl_in import jaxmarl_parts, smax_parts
 from coplay.games.stag_hunt import StagHunt, StagHuntConfig
 
 GAMES: dict[str, tuple[type, type[Game]]] = {StagHunt.name: (StagHuntConfig, StagHunt)}
@@ -18,7 +19,11 @@ def _pettingzoo(rest: str) -> tuple[type, Callable[..., Any]]:
     return parts(rest)
 
 
-FAMILIES: dict[str, Callable[[str], tuple[type, Callable[..., Any]]]] = {"pettingzoo": _pettingzoo}
+FAMILIES: dict[str, Callable[[str], tuple[type, Callable[..., Any]]]] = {
+    "jaxmarl": jaxmarl_parts,
+    "pettingzoo": _pettingzoo,
+    "smax": smax_parts,
+}
 """prefix -> the parts of the games named `prefix:REST`, as a function of REST: games that come from
 other libraries. Their modules import what they need when they are called."""
 

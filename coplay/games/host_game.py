@@ -6,7 +6,7 @@ matches ask those for the next state where they would call `step`.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -55,6 +55,8 @@ class HostGame(Game):
 
     table: what the seats see and do. pictures: whether the environment can be drawn.
     """
+
+    symmetric: ClassVar[bool] = False
 
     name: str = eqx.field(static=True)  # type: ignore[misc]
     config: HostConfig = eqx.field(static=True)

@@ -54,6 +54,8 @@ def print_match(record: dict[str, Any], as_json: bool) -> None:
             f"{row['steps']:.1f}",
         )
     table.add_row("team", "", f"{record['team_mean']:.3f}", "", "", style="bold")
+    for name, score in record.get("scores", {}).items():
+        table.add_row(name, "", f"{score:.3f}", "", "")
     console_for_tables().print(table)
 
 

@@ -359,7 +359,7 @@ class Trainer:
         self.watcher.say(f"final evaluation: {self.config.run.episodes} episodes per seed")
         entries = list(self.phases[-1].entries)
         matches = [self._evaluate(index) for index in range(len(self.seeds))]
-        every = Match(*(np.concatenate(parts) for parts in zip(*matches, strict=True)))
+        every: Match = jax.tree.map(lambda *parts: np.concatenate(parts), *matches)
         steps = self.step * len(self.seeds)
         summary = every.record(self.game.name, entries) | {
             "player": self.config.player,
