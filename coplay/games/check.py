@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
+from coplay.compilation import QUICK
 from coplay.games.game import Game, Observation, Outcome, State
 
 Faults = dict[str, Bool[Array, "..."]]
@@ -34,20 +35,26 @@ def check_game(
     Three of four actions are drawn among the legal ones, the others among all. What happens by
     chance in `step` must belong to the board and not to seat numbers: with the same key a situation
     and its renumbering have to go on alike. In a game of two seats an ego view that shows the other
-    seat first cannot be told from a right one by symmetry, and is not found.
+    seat first cannot be told from a right one by symmetry, nor in one of three seats an ego view
+    with the two others exchanged; they are not found.
     """
     key = jax.random.key(0) if key is None else key
     _check_types(game, key)
+    _report(game, play_faults(game, key, copies, steps))
+
+
+def play_faults(
+    game: Game, key: PRNGKeyArray, copies: int = 32, steps: int | None = None
+) -> list[str]:
+    """All that `check_game` finds wrong by playing, in words."""
     # All that is drawn is drawn here: what does not depend on the game compiles once for all.
     shape, (for_keys, for_noise) = (copies, steps or 128), jax.random.split(key)
     keys = jax.random.split(for_keys, (*shape, 2))
     noise = jax.random.uniform(for_noise, (*shape, 5, game.seats, game.actions))
     arrays, rest = eqx.partition(game, eqx.is_array)
     play = jax.vmap(lambda *given: _play(eqx.combine(given[0], rest), *given[1:]), (None, 0, 0))
-    # Not optimised: it runs once, and optimising takes most of the time of compiling.
-    quick = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
-    faults = jax.jit(play, compiler_options=quick)(arrays, keys, noise)
-    _report(game, [text + _place(found) for text, found in faults.items() if np.any(found)])
+    faults = jax.jit(play, compiler_options=QUICK)(arrays, keys, noise)
+    return [text + _place(found) for text, found in faults.items() if np.any(found)]
 
 
 def _report(game: Game, faults: list[str]) -> None:

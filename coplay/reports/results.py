@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from coplay.errors import UserError
+from coplay.evaluation.audit import Audit
 from coplay.evaluation.match import Episode, play_match, record_episode
 from coplay.games.game import Game
 from coplay.players.player import group_players
@@ -53,6 +54,16 @@ def print_match(record: dict[str, Any], as_json: bool) -> None:
         )
     table.add_row("team", "", f"{record['team_mean']:.3f}", "", "", style="bold")
     console_for_tables().print(table)
+
+
+def print_audit(audit: Audit, page: Path, as_json: bool) -> None:
+    """The verdict of an audit and where its page is."""
+    if as_json:
+        print_json(audit.as_json() | {"page": str(page)})
+        return
+    console = console_for_tables()
+    console.print(f"{'pass' if audit.passed else 'FAIL'}: {audit.words}", soft_wrap=True)
+    console.print(f"all checks with pictures: {page}")
 
 
 def print_summary(summary: dict[str, Any], as_json: bool, folder: RunFolder | None = None) -> None:
