@@ -11,7 +11,7 @@ from coplay.games import game_parts, make_game
 from coplay.games.game import Game
 from coplay.players.player import Player, group_players
 from coplay.players.seating import learner_parts, make_player, split_seating
-from coplay.training.config import RunConfig, TrainConfig
+from coplay.training.config import RunConfig, TrainConfig, run_defaults
 from coplay.training.run import RunFolder
 from coplay.training.train import Trainer, Watcher
 
@@ -112,7 +112,9 @@ def make_config(
         game_name=game,
         learner=learner_type(**{k: v for k, v in fields.items() if k in learner_names}),
         game=game_type(**game_fields),
-        run=RunConfig(**{k: v for k, v in fields.items() if k in run_names}),
+        run=dataclasses.replace(
+            run_defaults(learner_type), **{k: v for k, v in fields.items() if k in run_names}
+        ),
     )
 
 

@@ -110,7 +110,7 @@ def train(arguments: list[str]) -> int:
     from coplay.players.seating import LEARNERS, learner_parts
     from coplay.reports.progress import ProgressLine
     from coplay.reports.results import after_training, print_summary
-    from coplay.training.config import RunConfig, TrainConfig
+    from coplay.training.config import RunConfig, TrainConfig, run_defaults
     from coplay.training.run import RunFolder, read_config
     from coplay.training.train import Interrupted, RunStopped, Trainer
 
@@ -135,7 +135,7 @@ def train(arguments: list[str]) -> int:
     default: TrainArguments[Any, Any, Any] = TrainArguments(
         game=base.game if base else game_type(),
         learner=base.learner if base else learner_type(),
-        run=base.run if base else RunConfig(),
+        run=base.run if base else run_defaults(learner_type),
         game_name=game_name,
     )
     kind = TrainArguments[game_type, learner_type, RunConfig]  # type: ignore[valid-type]

@@ -17,7 +17,10 @@ os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICK}"
 # Shapes in signatures are checked at run time in tests, and only there.
 install_import_hook(
     [
+        "coplay.games.board",
         "coplay.games.game",
+        "coplay.games.goals",
+        "coplay.games.snowdrift",
         "coplay.games.stag_hunt",
         "coplay.games.walls",
         "coplay.minds",

@@ -28,7 +28,8 @@ def host_act(
     streams = jnp.arange(seats)
     act_key, choice_key = jax.random.split(jax.random.fold_in(key, step))
     uniform = seat_uniforms(choice_key, streams, copies)
-    _, action, _, memory = act_all(game, groups, seat_keys(act_key, streams), uniform, table)
+    game.refuse_noticing(groups)
+    _, action, _, _, memory = act_all(game, groups, seat_keys(act_key, streams), uniform, table)
     return action, memory
 
 

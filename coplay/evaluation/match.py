@@ -16,7 +16,7 @@ from coplay.errors import UserError
 from coplay.evaluation.host_match import play_host_episodes, record_host_episode
 from coplay.games.game import Game, State
 from coplay.games.host_game import HostGame
-from coplay.players.player import Group, Memory
+from coplay.players.player import Group, Memory, notice_all
 from coplay.training.rollout import Table, act_all, new_table, seat_keys, seat_uniforms
 
 MOST_COPIES, MOST_HOST_COPIES = 1024, 64
@@ -68,10 +68,12 @@ def one_step(
     streams = jnp.arange(seats)
     step_key, act_key, choice_key = jax.random.split(key, 3)
     uniform = seat_uniforms(choice_key, streams, copies)
-    _, action, _, memory = act_all(game, groups, seat_keys(act_key, streams), uniform, table)
+    keys = seat_keys(act_key, streams)
+    _, action, _, views, memory = act_all(game, groups, keys, uniform, table)
     counts = jax.vmap(game.alive)(table.state) & ~over[:, None]
     state, outcome = jax.vmap(game.step)(jax.random.split(step_key, copies), table.state, action)
     ended = outcome.truncated | ~jnp.any(jax.vmap(game.alive)(state), axis=1)
+    memory = notice_all(game, groups, views, state, ended, memory)
     reward = jnp.where(over[:, None], 0.0, outcome.reward)
 
     def remember(new: Array, old: Array) -> Array:

@@ -7,9 +7,13 @@ from typing import Any
 from coplay.errors import UserError, unknown
 from coplay.games.game import Game, Observation, Outcome
 from coplay.games.jaxmarl_in import jaxmarl_parts, smax_parts
+from coplay.games.snowdrift import Snowdrift, SnowdriftConfig
 from coplay.games.stag_hunt import StagHunt, StagHuntConfig
 
-GAMES: dict[str, tuple[type, type[Game]]] = {StagHunt.name: (StagHuntConfig, StagHunt)}
+GAMES: dict[str, tuple[type, type[Game]]] = {
+    StagHunt.name: (StagHuntConfig, StagHunt),
+    Snowdrift.name: (SnowdriftConfig, Snowdrift),
+}
 """name -> (configuration, game): `GAMES[name][1](GAMES[name][0](...))` makes the game."""
 
 
@@ -62,6 +66,8 @@ __all__ = [
     "Game",
     "Observation",
     "Outcome",
+    "Snowdrift",
+    "SnowdriftConfig",
     "StagHunt",
     "StagHuntConfig",
     "UserError",

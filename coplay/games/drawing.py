@@ -1,8 +1,7 @@
 """Drawing of board games, as pictures and as text: the board, its walls, things and players.
 
-`draw_board` and `text_board` know nothing of any game's rules; below them each game says what
-stands where. Everything is drawn several times as large and then averaged down, which gives smooth
-edges (`Pen`).
+`draw_board` and `text_board` know nothing of any game's rules. Everything is drawn several times
+as large and then averaged down, which gives smooth edges (`Pen`).
 """
 
 from __future__ import annotations
@@ -12,13 +11,9 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image, ImageColor, ImageDraw, ImageFont
-
-if TYPE_CHECKING:
-    from coplay.games.stag_hunt import StagHunt, StagHuntState
 
 # Okabe and Ito's colours, which people with any kind of colour blindness can tell apart, without
 # black (the team) and ordered so that the first four are easy to see as thin lines on white.
@@ -205,6 +200,21 @@ def hare_icon(pen: Pen, x: float, y: float, size: float) -> None:
     pen.line(np.array([x, y]) + size * mouth, 0.022 * size, edge)
 
 
+def drift_icon(pen: Pen, x: float, y: float, size: float) -> None:
+    """A heap of snow."""
+    edge, snow, shade = "#7C93A8", "#F4F9FD", "#C9DCEB"
+    for grow, colour in ((0.03, edge), (0.0, snow)):
+        for across, down, wide, high in (
+            (-0.2, 0.2, 0.24, 0.2),
+            (0.2, 0.22, 0.24, 0.18),
+            (0.0, 0.06, 0.26, 0.3),
+        ):
+            half = (wide + grow) * size, (high + grow) * size
+            pen.ellipse(x + across * size, y + down * size, *half, colour)
+    for across, down, wide in ((-0.2, 0.3, 0.13), (0.16, 0.31, 0.15), (0.03, 0.08, 0.1)):
+        pen.ellipse(x + across * size, y + down * size, wide * size, 0.03 * size, shade)
+
+
 # --- boards ------------------------------------------------------------------------------------
 
 
@@ -336,47 +346,3 @@ def text_board(
     gone = " ".join(str(seat) for seat, place in enumerate(players) if place is None)
     lines.append(f"t {time}/{horizon}" + (f"   left: {gone}" if gone else ""))
     return "\n".join(lines)
-
-
-# --- Markov Stag Hunt --------------------------------------------------------------------------
-
-
-def draw_stag_hunt(game: StagHunt, state: StagHuntState, cell: int = 48) -> np.ndarray:
-    """A picture of a state: [pixel row, pixel column, RGB] uint8.
-
-    Players stand beside one another and beneath the prey of their cell; caught prey is gone;
-    players that left are in the strip beneath the board.
-    """
-    walls, prey, players, time = _stag_hunt_things(game, state)
-    icons = [(place, stag_icon if is_stag else hare_icon) for place, is_stag in prey]
-    config = game.config
-    return draw_board(
-        config.height, config.width, walls, icons, players, time, config.horizon, cell
-    )
-
-
-def text_stag_hunt(game: StagHunt, state: StagHuntState) -> str:
-    """A state as lines of text: S stag, h hare, numbers for players, # walls, · empty cells."""
-    walls, prey, players, time = _stag_hunt_things(game, state)
-    letters = [(place, "S" if is_stag else "h") for place, is_stag in prey]
-    config = game.config
-    return text_board(config.height, config.width, walls, letters, players, time, config.horizon)
-
-
-def _stag_hunt_things(
-    game: StagHunt, state: StagHuntState
-) -> tuple[np.ndarray, list[tuple[int, bool]], list[int | None], int]:
-    """Walls [cell], the cell of each living prey and whether it is a stag, players [seat], time."""
-    walls = np.asarray(game.maps.walls)[int(state.board)]
-    prey = [
-        (int(place), index < game.config.stags)
-        for index, (place, there) in enumerate(
-            zip(np.asarray(state.prey), np.asarray(state.prey_alive), strict=True)
-        )
-        if there
-    ]
-    players = [
-        int(place) if there else None
-        for place, there in zip(np.asarray(state.cell), np.asarray(state.alive), strict=True)
-    ]
-    return walls, prey, players, int(state.time)

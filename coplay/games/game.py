@@ -12,7 +12,9 @@ from typing import Any, ClassVar, NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray, Shaped
+
+from coplay.games.goals import Goals
 
 State = Any  # a pytree of arrays, private to its game
 
@@ -99,6 +101,21 @@ class Game(eqx.Module):
 
     def alive(self, state: State) -> Bool[Array, " seat"]:
         """Which seats are still in the game."""
+        raise NotImplementedError
+
+    @property
+    def full_view(self) -> bool:
+        """Whether the ego views show everything, so that a planner given the state sees no more
+        than a player of the game may."""
+        return True
+
+    @property
+    def goals(self) -> Goals | None:
+        """The goals its players may have, for players that think about others; None: undeclared."""
+        return None
+
+    def last_actions(self, state: State) -> Integer[Array, " seat"]:
+        """The previous joint action as executed, from the state. For players that model others."""
         raise NotImplementedError
 
     def permute_seats(self, state: State, order: Int[Array, " seat"]) -> State:

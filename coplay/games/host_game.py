@@ -19,6 +19,7 @@ from coplay.games.game import Game, Observation, Outcome
 from coplay.host.pool import Pool
 from coplay.host.seats import IMAGE, Seats, Views
 from coplay.host.source import Source
+from coplay.players.player import Group
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,15 @@ class HostGame(Game):
 
     def permute_seats(self, state: HostState, order: Int[Array, " seat"]) -> HostState:
         return jax.tree.map(lambda x: x[order], state._replace(picture=None))
+
+    def refuse_noticing(self, groups: tuple[Group, ...]) -> None:
+        """Players that look at the states a step led to need a game whose states can be seen."""
+        for group in groups:
+            if group.notices:
+                raise UserError(
+                    f"{type(group.player).__name__} looks into the states of a game; those of "
+                    f"{self.name} stay in its worker processes"
+                )
 
     def draw(self, state: HostState, cell: int = 48) -> np.ndarray:
         if state.picture is None:

@@ -10,20 +10,13 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
 
 from coplay.errors import UserError
-from coplay.games.drawing import draw_stag_hunt, text_stag_hunt
-from coplay.games.game import Game, Observation, Outcome, ScriptedPolicy
-from coplay.games.walls import (
-    MOVES,
-    UNREACHABLE,
-    WallMaps,
-    bounded,
-    draw_wall_maps,
-    place,
-    random_words,
-)
+from coplay.games.board import STAY, BoardGame, approach, check_board_fields, uniform
+from coplay.games.drawing import Icon, hare_icon, stag_icon
+from coplay.games.game import Observation, Outcome, ScriptedPolicy
+from coplay.games.goals import Goals, restricted
+from coplay.games.walls import WallMaps, draw_wall_maps
 
-STAY, HUNT_STAG, HUNT_HARE = 4, 5, 6
-LARGEST = 32_000  # cells and times are kept in 16 bits
+HUNT_STAG, HUNT_HARE = 5, 6
 
 
 @dataclass(frozen=True)
@@ -62,16 +55,7 @@ class StagHuntConfig:
     def __post_init__(self) -> None:
         least = {"height": 1, "width": 1, "players": 1, "stags": 0, "hares": 0, "horizon": 1}
         least |= {"walls": 0, "wall_maps": 1, "view": 0, "end_after_first_hunt": 0}
-        for name, minimum in least.items():
-            value = getattr(self, name)
-            if value is not None and not minimum <= value:
-                raise UserError(f"game.{name} must be at least {minimum}, not {value}")
-            if value is not None and value > LARGEST:
-                raise UserError(f"game.{name} must be at most {LARGEST}, not {value}")
-        if self.height * self.width > LARGEST:
-            raise UserError(
-                f"a board of {self.height}x{self.width} is too large: at most {LARGEST} cells"
-            )
+        check_board_fields(self, least)
         if self.stags + self.hares == 0:
             raise UserError("a stag hunt needs prey: set game.stags or game.hares above 0")
         if self.strength and len(self.strength) != self.players:
@@ -108,7 +92,7 @@ class StagHuntState(NamedTuple):
     first_hunt: Integer[Array, ""]
 
 
-class StagHunt(Game):
+class StagHunt(BoardGame):
     """Rules in `step`, ego views in `observe`, scripted players below."""
 
     config: StagHuntConfig = eqx.field(static=True)
@@ -116,7 +100,6 @@ class StagHunt(Game):
 
     name = "stag-hunt"
     action_names = ("up", "down", "left", "right", "stay", "hunt stag", "hunt hare")
-    seat_planes = 1
     seat_features = len(action_names)
 
     def __init__(self, config: StagHuntConfig = StagHuntConfig()):
@@ -125,10 +108,6 @@ class StagHunt(Game):
         self.maps = draw_wall_maps(
             config.height, config.width, config.walls, needed, config.wall_maps
         )
-
-    @property
-    def seats(self) -> int:
-        return self.config.players
 
     def alive(self, state: StagHuntState) -> Bool[Array, " seat"]:
         return state.alive
@@ -146,15 +125,7 @@ class StagHunt(Game):
     def reset(self, key: PRNGKeyArray) -> StagHuntState:
         config = self.config
         seats, prey = config.players, config.stags + config.hares
-        bits = random_words(key, 1 + seats + prey)
-        if config.walls:
-            board = bounded(bits[0], self.maps.walls.shape[0])
-            spots = place(bits[1:], self.maps.free_count[board])
-            cells = self.maps.free_cells[board][spots]
-        else:
-            board = jnp.int32(0)
-            cells = place(bits[1:], config.height * config.width)
-        cells = cells.astype(jnp.int16)
+        board, cells = self.scatter(key, seats + prey)
         return StagHuntState(
             cell=cells[:seats],
             alive=jnp.ones(seats, bool),
@@ -162,7 +133,7 @@ class StagHunt(Game):
             last=jnp.full(seats, STAY, jnp.int8),
             prey=cells[seats:],
             prey_alive=jnp.ones(prey, bool),
-            board=board.astype(jnp.int16),
+            board=board,
             time=jnp.int16(0),
             first_hunt=jnp.int16(-1),
         )
@@ -170,40 +141,22 @@ class StagHunt(Game):
     def legal(self, state: StagHuntState) -> Bool[Array, "seat action"]:
         """Which actions are legal for each seat; only staying for one that left."""
         config = self.config
-        row, column = state.cell // config.width, state.cell % config.width
-        moves = jnp.stack(
-            [row > 0, row < config.height - 1, column > 0, column < config.width - 1], axis=-1
-        )
-        if config.walls:
-            target = state.cell[:, None] + jnp.asarray(self._offsets[:4])
-            target = jnp.clip(target, 0, config.height * config.width - 1)
-            moves &= ~self.maps.walls[state.board][target]
         on = (state.cell[:, None] == state.prey[None, :]) & state.prey_alive[None, :]
         hunts = [
             jnp.any(on[:, : config.stags], axis=1),
             jnp.any(on[:, config.stags :], axis=1),
         ]
-        stay = jnp.ones_like(row, bool)
-        legal = jnp.concatenate([moves, jnp.stack([stay, *hunts], axis=-1)], axis=-1)
+        stay = jnp.ones(self.seats, bool)
+        rest = jnp.stack([stay, *hunts], axis=-1)
+        legal = jnp.concatenate([self.legal_moves(state), rest], axis=-1)
         return jnp.where(state.alive[:, None], legal, jnp.arange(self.actions) == STAY)
-
-    @property
-    def _offsets(self) -> np.ndarray:
-        """[action] what each action adds to the cell number."""
-        moves = [down * self.config.width + right for down, right in MOVES]
-        return np.array([*moves, 0, 0, 0], np.int16)
 
     def step(
         self, key: PRNGKeyArray, state: StagHuntState, actions: Int[Array, " seat"]
     ) -> tuple[StagHuntState, Outcome]:
         config = self.config
-        kinds = jnp.arange(self.actions)
-        chosen = actions[:, None] == kinds
-        allowed = jnp.any(chosen & self.legal(state), axis=1)
-        chosen = jnp.where(allowed[:, None], chosen, kinds == STAY)
-        executed = jnp.where(allowed, actions, STAY).astype(jnp.int8)
-        # Moves are drawn from a one-hot sum: on CPU cheaper than a gather per seat.
-        cell = state.cell + jnp.sum(jnp.where(chosen, self._offsets, 0), axis=1, dtype=jnp.int16)
+        chosen, executed = self.executed(self.legal(state), actions)
+        cell = self.moved(state, chosen)
 
         is_stag = np.arange(config.stags + config.hares) < config.stags
         hunts = jnp.where(is_stag, chosen[:, HUNT_STAG, None], chosen[:, HUNT_HARE, None])
@@ -238,130 +191,93 @@ class StagHunt(Game):
         )
         return following, Outcome(reward, left, cut & jnp.any(alive))
 
-    # --- ego views -----------------------------------------------------------------------------
+    # --- ego views and pictures ----------------------------------------------------------------
 
     def observe(self, state: StagHuntState) -> Observation:
         """Planes: the players ego-first, walls, stags, hares. Features: for each player ego-first
         its last action one-hot, then time / horizon."""
-        config, seats = self.config, self.seats
-        order = (np.arange(seats)[:, None] + np.arange(seats)) % seats  # [seat, ego order]
-        if config.view is None:
-            rows, columns = config.height, config.width
-            players, prey = state.cell[order], state.prey[None, :]
-            walls = jnp.broadcast_to(self.maps.walls[state.board], (seats, rows * columns))
-        else:
-            rows = columns = 2 * config.view + 1
-            players = self._in_window(state.cell[:, None], state.cell[order])
-            prey = self._in_window(state.cell[:, None], state.prey[None, :])
-            walls = self._walls_in_window(state)
-        spots = np.arange(rows * columns)[:, None]
-        player_planes = (players[:, None, :] == spots) & state.alive[order][:, None, :]
-        prey_there = (prey[:, None, :] == spots) & state.prey_alive
-        planes = [
-            player_planes,
-            walls[:, :, None],
-            jnp.broadcast_to(
-                jnp.stack(
-                    [
-                        jnp.any(prey_there[..., : config.stags], axis=-1),
-                        jnp.any(prey_there[..., config.stags :], axis=-1),
-                    ],
-                    axis=-1,
-                ),
-                (seats, rows * columns, 2),
-            ),
+        stags = self.config.stags
+        kinds = (slice(0, stags), slice(stags, None))
+        return self.board_views(state, state.prey, state.prey_alive, kinds, self.legal(state))
+
+    def things(self, state: StagHuntState) -> list[tuple[int, Icon, str]]:
+        """The prey that is not caught yet: S stags, h hares."""
+        stags = self.config.stags
+        return [
+            (int(spot), stag_icon, "S") if index < stags else (int(spot), hare_icon, "h")
+            for index, (spot, there) in enumerate(zip(state.prey, state.prey_alive, strict=True))
+            if there
         ]
-        last = state.last[:, None] == np.arange(self.actions)  # [seat, action]
-        past = last[order].reshape(seats, seats * self.actions).astype(jnp.float32)
-        time = jnp.full((seats, 1), state.time / config.horizon, jnp.float32)
-        return Observation(
-            planes=jnp.concatenate(planes, axis=-1).reshape(seats, rows, columns, seats + 3),
-            features=jnp.concatenate([past, time], axis=-1),
-            legal=self.legal(state),
-        )
 
-    def _in_window(
-        self, centre: Integer[Array, "seat 1"], cell: Integer[Array, "*seat thing"]
-    ) -> Integer[Array, "seat thing"]:
-        """Cell numbers inside the window centred on each seat; -1 for what is outside."""
-        view, width = self.config.view, self.config.width
-        assert view is not None
-        down = cell // width - centre // width + view
-        right = cell % width - centre % width + view
-        inside = (down >= 0) & (down <= 2 * view) & (right >= 0) & (right <= 2 * view)
-        return jnp.where(inside, down * (2 * view + 1) + right, -1)
+    # --- goals and scripted players ------------------------------------------------------------
 
-    def _walls_in_window(self, state: StagHuntState) -> Bool[Array, "seat cell"]:
-        """The walls around each seat; cells off the board appear as walls."""
-        config, view = self.config, self.config.view
-        assert view is not None
-        shift = np.arange(-view, view + 1)
-        row = (state.cell // config.width)[:, None, None] + shift[:, None]
-        column = (state.cell % config.width)[:, None, None] + shift
-        off = (row < 0) | (row >= config.height) | (column < 0) | (column >= config.width)
-        cell = jnp.clip(row * config.width + column, 0, config.height * config.width - 1)
-        return (off | self.maps.walls[state.board][cell]).reshape(self.seats, -1)
-
-    # --- pictures ------------------------------------------------------------------------------
-
-    def draw(self, state: StagHuntState, cell: int = 48) -> np.ndarray:
-        return draw_stag_hunt(self, state, cell)
-
-    def text(self, state: StagHuntState) -> str:
-        return text_stag_hunt(self, state)
-
-    # --- scripted players ----------------------------------------------------------------------
+    @property
+    def goals(self) -> "StagHuntGoals":
+        return StagHuntGoals(self)
 
     @property
     def scripted(self) -> Mapping[str, ScriptedPolicy]:
         return {"ns": nearest_stag, "nh": nearest_hare}
 
-    def distance(
-        self, state: StagHuntState, start: Integer[Array, "*#shape"], end: Integer[Array, "*#shape"]
-    ) -> Integer[Array, "*shape"]:
-        """Path lengths between cells, walls considered."""
-        if self.config.walls:
-            return self.maps.distance[state.board, start, end]
-        width = self.config.width
-        return jnp.abs(start // width - end // width) + jnp.abs(start % width - end % width)
-
-
-def _uniform(among: Bool[Array, "*batch choice"]) -> Float[Array, "*batch choice"]:
-    """Equal probability for each choice that is open; zeros if none is."""
-    return among / jnp.maximum(jnp.sum(among, axis=-1, keepdims=True), 1)
-
-
-def _approach(
-    game: StagHunt, ego: StagHuntState, kind: slice, hunt: int
-) -> tuple[Float[Array, " action"], Bool[Array, ""]]:
-    """Probabilities of the actions towards the nearest prey of a kind, and whether there is any to
-    go for (none for a player that left).
-
-    Ties between nearest prey, then between the moves that shorten the way, are broken evenly.
-    """
-    config = game.config
-    prey, there = ego.prey[kind], ego.prey_alive[kind]
-    me = ego.cell[0]
-    far = jnp.where(there, game.distance(ego, me, prey), UNREACHABLE)
-    nearest = _uniform(there & (far == jnp.min(far, initial=UNREACHABLE)))
-    legal = game.legal(ego)[0]
-    target = jnp.clip(me + game._offsets[:4], 0, config.height * config.width - 1)
-    shorter = game.distance(ego, target[None, :], prey[:, None]) < far[:, None]  # [prey, move]
-    moves = nearest @ _uniform(legal[:4] & shorter)
-    here = legal[hunt]
-    rest = jnp.where(here, jnp.arange(4, game.actions) == hunt, False)
-    return jnp.concatenate([jnp.where(here, 0.0, moves), rest.astype(moves.dtype)]), jnp.any(
-        there
-    ) & ego.alive[0]
-
 
 def nearest_hare(game: StagHunt, ego: StagHuntState) -> Float[Array, " action"]:
     """NH: on a hare hunt it, else go to a nearest one; random when none is left."""
-    towards, left = _approach(game, ego, slice(game.config.stags, None), HUNT_HARE)
-    return jnp.where(left, towards, _uniform(game.legal(ego)[0]))
+    legal, hares = game.legal(ego)[0], slice(game.config.stags, None)
+    there = ego.prey_alive[hares]
+    towards = approach(game, ego, legal, ego.prey[hares], there, HUNT_HARE)
+    return jnp.where(jnp.any(there) & ego.alive[0], towards, uniform(legal))
 
 
 def nearest_stag(game: StagHunt, ego: StagHuntState) -> Float[Array, " action"]:
     """NS: on a stag hunt it until a partner comes, else go to a nearest one; without stags NH."""
-    towards, left = _approach(game, ego, slice(0, game.config.stags), HUNT_STAG)
-    return jnp.where(left, towards, nearest_hare(game, ego))
+    legal, stags = game.legal(ego)[0], slice(0, game.config.stags)
+    there = ego.prey_alive[stags]
+    towards = approach(game, ego, legal, ego.prey[stags], there, HUNT_STAG)
+    return jnp.where(jnp.any(there) & ego.alive[0], towards, nearest_hare(game, ego))
+
+
+class StagHuntGoals(Goals):
+    """What a player is after: a stag or a hare. Realised by catching it; a player that catches
+    nothing in an episode has shown no goal. A habit is the kind of prey it catches."""
+
+    game: StagHunt
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ("stag", "hare")
+
+    @property
+    def unrealised(self) -> int:
+        return -1
+
+    @property
+    def habit_names(self) -> tuple[str, ...]:
+        return self.names
+
+    def features(self, state: StagHuntState) -> Float[Array, "seat goal feature"]:
+        """The goal one-hot."""
+        return jnp.broadcast_to(jnp.eye(2), (self.game.seats, 2, 2))
+
+    def open(self, state: StagHuntState) -> Bool[Array, "seat goal"]:
+        """Prey of the kind is left, and for a stag somebody to hunt it with. Once nothing can be
+        caught any more both count as open."""
+        stags = self.game.config.stags
+        stag = jnp.any(state.prey_alive[:stags]) & (jnp.sum(state.alive) > 1)
+        kinds = jnp.stack([stag, jnp.any(state.prey_alive[stags:])])
+        return jnp.broadcast_to(kinds | ~jnp.any(kinds), (self.game.seats, 2))
+
+    def realised(self, state: StagHuntState, following: StagHuntState) -> Int[Array, " seat"]:
+        left = state.alive & ~following.alive
+        return jnp.where(left, jnp.where(following.last == HUNT_STAG, 0, 1), -1)
+
+    def habit(self, counts: Integer[Array, "*batch goal"]) -> Int[Array, "*batch"]:
+        caught = jnp.any(counts > 0, axis=-1)
+        return jnp.where(caught, jnp.argmax(counts, axis=-1), -1)
+
+    def prior(
+        self,
+        habits: Float[Array, "*batch habit"],
+        counts: Integer[Array, "*batch goal"],
+        open_: Bool[Array, "*batch goal"],
+    ) -> Float[Array, "*batch goal"]:
+        return restricted(habits, open_)

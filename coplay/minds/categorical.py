@@ -19,6 +19,14 @@ def log_policy(
     return jax.nn.log_softmax(jnp.where(legal, logits, ILLEGAL), axis=-1)
 
 
+def only_best(
+    logits: Float[Array, "*batch action"], legal: Bool[Array, "*batch action"]
+) -> Float[Array, "*batch action"]:
+    """Logits that leave the best legal action alone."""
+    best = jnp.argmax(jnp.where(legal, logits, -jnp.inf), axis=-1)
+    return jnp.where(best[..., None] == jnp.arange(logits.shape[-1]), 0.0, NEVER)
+
+
 def sample(
     uniform: Float[Array, "*batch"], log_probs: Float[Array, "*batch action"]
 ) -> Int[Array, "*batch"]:

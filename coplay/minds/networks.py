@@ -3,6 +3,7 @@
 Modules act on arrays with any leading axes, so one matrix product serves a whole batch.
 """
 
+import dataclasses
 import math
 from typing import Literal
 
@@ -82,11 +83,16 @@ class ViewShape(eqx.Module):
     """The shapes of one ego view: what a network must fit.
 
     planes: (height, width, plane). features: how many numbers. actions: how many.
+    goals, goal_features, habits: how many candidate goals the game declares, by how many numbers
+    each is described, and how many habits there are; 0 if it declares none.
     """
 
     planes: tuple[int, int, int] = eqx.field(static=True)
     features: int = eqx.field(static=True)
     actions: int = eqx.field(static=True)
+    goals: int = eqx.field(static=True, default=0)
+    goal_features: int = eqx.field(static=True, default=0)
+    habits: int = eqx.field(static=True, default=0)
 
 
 class Network(eqx.Module):
@@ -153,7 +159,18 @@ def flatten(
 
 
 def view_shape(game: Game) -> ViewShape:
-    """The shapes of a game's ego views."""
-    views = jax.eval_shape(lambda key: game.observe(game.reset(key)), jax.random.key(0))
+    """The shapes of a game's ego views and goals."""
+    key = jax.random.key(0)
+    views = jax.eval_shape(lambda key: game.observe(game.reset(key)), key)
     height, width, planes = views.planes.shape[1:]
-    return ViewShape((height, width, planes), views.features.shape[1], views.legal.shape[1])
+    shape = ViewShape((height, width, planes), views.features.shape[1], views.legal.shape[1])
+    goals = game.goals
+    if goals is None:
+        return shape
+    features = jax.eval_shape(lambda key: goals.features(game.reset(key)), key)
+    return dataclasses.replace(
+        shape,
+        goals=len(goals.names),
+        goal_features=features.shape[2],
+        habits=len(goals.habit_names),
+    )

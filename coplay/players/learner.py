@@ -5,13 +5,14 @@ methods take and return, so a whole training run is a function of a key.
 """
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from coplay.games.game import Game
 from coplay.players.player import Group, Player
 from coplay.training.rollout import Trajectory
 
@@ -25,12 +26,19 @@ class Learner(eqx.Module):
     shapes of the ego views, the number of seats of the game, and the two tuples of seats.
     """
 
+    config: eqx.AbstractVar[Any]
     seats: eqx.AbstractVar[tuple[int, ...]]
     active: eqx.AbstractVar[tuple[int, ...]]
+
+    play_fields: ClassVar[tuple[str, ...]] = ()
+    """Fields of the configuration that may be set anew for a player that learns no more."""
 
     def seated(self, active: tuple[int, ...]) -> "Learner":
         """The same learner, active in other seats."""
         return dataclasses.replace(self, active=active)
+
+    def check(self, game: Game) -> None:
+        """An error if it cannot learn this game."""
 
     def init(self, key: PRNGKeyArray, streams: Int[Array, " seat"]) -> LearnerState:
         """Parameters and optimisers before learning; `streams` of all seats of the game."""
@@ -40,14 +48,20 @@ class Learner(eqx.Module):
         """The players of the active seats, as they act while learning."""
         raise NotImplementedError
 
+    def watch(self, game: Game, trajectory: Trajectory) -> Any:
+        """What `update` takes from all that was played: the part of its own seats, unless a learner
+        also looks at others."""
+        return of_seats(trajectory, self.active)
+
     def update(
         self,
         key: PRNGKeyArray,
         state: LearnerState,
-        trajectory: Trajectory,
+        trajectory: Any,
         progress: Float[Array, ""],
-    ) -> tuple[LearnerState, dict[str, Float[Array, " seat"]]]:
-        """Learn from a trajectory of the active seats (in that order); metrics per active seat.
+    ) -> tuple[LearnerState, dict[str, Float[Array, "seat *action"]]]:
+        """Learn from what `watch` gave: a trajectory of the active seats (in that order). Metrics
+        per active seat, or per seat and action.
 
         progress: the share of the run that is done, for schedules.
         """
@@ -74,6 +88,7 @@ class Learner(eqx.Module):
 
 def of_seats(trajectory: Trajectory, seats: tuple[int, ...]) -> Trajectory:
     """The part of a trajectory that concerns some seats, in their order."""
+    trajectory = trajectory._replace(state=None, after=None)
     if seats == tuple(range(trajectory.alive.shape[2])):
         return trajectory
     index = np.array(seats)

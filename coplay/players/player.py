@@ -50,6 +50,16 @@ class Player(eqx.Module):
         """Logits of the actions (illegal ones are masked by the caller) and the new memory."""
         raise NotImplementedError
 
+    def notice(
+        self, game: Game, view: View, after: State, over: Bool[Array, " copy"], memory: Memory
+    ) -> Memory:
+        """The memory once the joint action of a step is known.
+
+        view: what it decided on. after: [copy, ...] the states the step led to, before any reset,
+        renumbered like `view.state`. over: the episode ended in this step.
+        """
+        return memory
+
 
 class Group(eqx.Module):
     """Seats whose players are alike but for their numbers.
@@ -80,6 +90,21 @@ class Group(eqx.Module):
             lambda player, key, view, mine: player.act(game, key, view, mine),
             in_axes=(axis, 0, 0, 0),
         )(self.player, keys, views, memory)
+
+    @property
+    def notices(self) -> bool:
+        """Whether its players look at what a step brought."""
+        return type(self.player).notice is not Player.notice
+
+    def notice(
+        self, game: Game, views: View, after: State, over: Bool[Array, " copy"], memory: Memory
+    ) -> Memory:
+        """All seats of the group at once; every argument but `over` has the seat axis first."""
+        axis = None if self.shared else 0
+        return jax.vmap(
+            lambda player, view, after, mine: player.notice(game, view, after, over, mine),
+            in_axes=(axis, 0, 0, 0),
+        )(self.player, views, after, memory)
 
 
 def group_players(players: Sequence[Player]) -> tuple[Group, ...]:
@@ -115,3 +140,26 @@ def decide(
         memories.append(new)
     order = np.argsort(np.concatenate([group.seats for group in groups]))
     return jnp.concatenate(logits)[order], tuple(memories)
+
+
+def notice_all(
+    game: Game,
+    groups: tuple[Group, ...],
+    views: View,
+    after: State,
+    over: Bool[Array, " copy"],
+    memory: tuple[Memory, ...],
+) -> tuple[Memory, ...]:
+    """The memories of all groups after a step; `after` [copy, ...] are the states it led to."""
+    if not any(group.notices for group in groups):
+        return memory
+    seats = jnp.arange(game.seats)
+    ego = jax.vmap(jax.vmap(game.ego_state, in_axes=(0, None)), in_axes=(None, 0))(after, seats)
+    memories = []
+    for group, mine in zip(groups, memory, strict=True):
+        if group.notices:
+            index = np.array(group.seats)
+            seen, led = jax.tree.map(lambda x, index=index: x[index], (views, ego))
+            mine = group.notice(game, seen, led, over, mine)
+        memories.append(mine)
+    return tuple(memories)

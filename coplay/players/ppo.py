@@ -88,9 +88,7 @@ class PPOPlayer(Player):
     ) -> tuple[Float[Array, "copy action"], Memory]:
         logits = self.actor(flatten(view.observation, self.identity))
         if self.greedy:
-            best = jnp.argmax(jnp.where(view.observation.legal, logits, -jnp.inf), axis=-1)
-            chosen = best[..., None] == jnp.arange(logits.shape[-1])
-            logits = jnp.where(chosen, 0.0, categorical.NEVER)
+            logits = categorical.only_best(logits, view.observation.legal)
         return logits, memory
 
 

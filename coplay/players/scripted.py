@@ -5,9 +5,9 @@ from typing import Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from coplay.games.game import Game, ScriptedPolicy
+from coplay.games.game import Game, ScriptedPolicy, State
 from coplay.minds.categorical import NEVER
 from coplay.players.player import Memory, Player, View
 
@@ -55,3 +55,12 @@ class Switcher(Player):
         else:
             switched = (view.episode // self.every) % 2 == 1
         return jnp.where(switched[:, None], after, before), (first, second)
+
+    def notice(
+        self, game: Game, view: View, after: State, over: Bool[Array, " copy"], memory: Memory
+    ) -> Memory:
+        first, second = memory
+        return (
+            self.first.notice(game, view, after, over, first),
+            self.second.notice(game, view, after, over, second),
+        )

@@ -4,6 +4,7 @@ random                     uniform over legal actions
 ns, nh, …                  a scripted player of the game
 switcher:ns:nh:step=8      one player, then another, from a step of every episode on
 switcher:ns:nh:episode=20  one player, then another, in turn every 20 episodes
+runs/hop@planner=off       a run's player with fields of its learner set anew (hop)
 runs/ppo@seat=2@seed=3@best   the player of a run (default: same seat, first seed, last checkpoint)
 ppo, ppo:learning_rate=3e-4   a learner (only in a training run)
 """
@@ -15,12 +16,17 @@ from typing import Any
 from coplay.config import parse_fields
 from coplay.errors import UserError, unknown
 from coplay.games.game import Game
+from coplay.players.hop import HOP
+from coplay.players.hop_config import HOPConfig
 from coplay.players.learner import Learner
 from coplay.players.player import Player
 from coplay.players.ppo import PPO, PPOConfig
 from coplay.players.scripted import Random, Scripted, Switcher
 
-LEARNERS: dict[str, tuple[type, Callable[..., Learner]]] = {"ppo": (PPOConfig, PPO)}
+LEARNERS: dict[str, tuple[type, Callable[..., Learner]]] = {
+    "ppo": (PPOConfig, PPO),
+    "hop": (HOPConfig, HOP),
+}
 """name -> (configuration, learner); see `Learner` for how a learner is made."""
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
 from coplay.games.game import Game
-from coplay.players.learner import LearnerState, of_seats
+from coplay.players.learner import LearnerState
 from coplay.players.player import Group
 from coplay.training.phases import Phase
 from coplay.training.rollout import Table, Trajectory, new_table, rollout
@@ -66,11 +66,12 @@ def one_iteration(
     roll_key, learn_key = jax.random.split(key)
     groups = groups_of(phase, state.learners)
     table, trajectory = rollout(game, groups, state.table, roll_key, steps, streams)
-    learners, counts = learn(phase, state.learners, trajectory, learn_key, progress)
+    learners, counts = learn(game, phase, state.learners, trajectory, learn_key, progress)
     return TrainState(learners, table), counts
 
 
 def learn(
+    game: Game,
     phase: Phase,
     states: tuple[LearnerState, ...],
     trajectory: Trajectory,
@@ -82,12 +83,12 @@ def learn(
     learners = []
     for index, (learner, mine) in enumerate(zip(phase.learners, states, strict=True)):
         if learner.active:
-            part = of_seats(trajectory, learner.active)
+            part = learner.watch(game, trajectory)
             update_key = jax.random.fold_in(key, index)
             mine, metrics = learner.update(update_key, mine, part, progress)
             seats = np.array(learner.active)
             for name, values in metrics.items():
-                empty = counts.get(name, jnp.full(trajectory.alive.shape[2], jnp.nan))
+                empty = counts.get(name, jnp.full((game.seats, *values.shape[1:]), jnp.nan))
                 counts[name] = empty.at[seats].set(values)
         learners.append(mine)
     return tuple(learners), counts

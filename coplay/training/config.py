@@ -46,6 +46,11 @@ class RunConfig:
             raise UserError(f"seed must be between 0 and 2147483647, not {self.seed}")
 
 
+def run_defaults(learner: type) -> RunConfig:
+    """The run's fields where nothing is said; a learner's configuration may have its own."""
+    return RunConfig(**getattr(learner, "run_defaults", {}))
+
+
 @dataclass(frozen=True)
 class TrainConfig:
     """Everything that determines a training run.

@@ -158,7 +158,11 @@ class HostBlocks:
             step: Int[Array, ""],
         ) -> tuple[Any, Any, Any]:
             groups = groups_of(with_others(others), learners)
-            return act_all(game, groups, drawn.keys[step], drawn.uniform[step], table)[1:]
+            game.refuse_noticing(groups)
+            _, action, log_policy, _, memory = act_all(
+                game, groups, drawn.keys[step], drawn.uniform[step], table
+            )
+            return action, log_policy, memory
 
         def update(
             game: HostGame,
@@ -172,7 +176,7 @@ class HostBlocks:
                 final=game.shown(trajectory.final),
                 last=game.shown(trajectory.last),
             )
-            return learn(phase, learners, shown, key, progress)
+            return learn(game, phase, learners, shown, key, progress)
 
         one: TrainState = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), state)
         drawn, key = jax.eval_shape(

@@ -14,6 +14,14 @@ METRICS = {
     "explained_variance/…": "1 - Var(target - value) / Var(target), value before the update",
     "gradient_norm/…": "norm of actor's and critic's gradient together, before clipping",
     "value/…": "mean value the critic gave before the update",
+    "opponent_loss/…": "cross-entropy of the seat's opponent models on co-players' actions (hop)",
+    "opponent_top1/…": "share of co-players' actions that were foreseen as the most probable (hop)",
+    "opponent_top3/…": "share of them among the three most probable (hop)",
+    "opponent_count_<name>/…": "how often co-players took the action, with a known goal (hop)",
+    "opponent_ratio_<name>/…": "share of the action among co-players' actions (hop)",
+    "opponent_precision_<name>/…": "of the actions foreseen as this one, the share that was (hop)",
+    "opponent_recall_<name>/…": "of these actions, the share that was foreseen (hop)",
+    "opponent_f1_<name>/…": "harmonic mean of precision and recall (hop)",
     "action_<name>/…": "share of the action among the seat's actions while in the game",
 }
 
@@ -21,6 +29,8 @@ METRICS = {
 def describe(name: str) -> str | None:
     """What a logged name such as `kl/seat_2` means; None for a name that is not in the table."""
     kind, slash, _ = name.partition("/")
-    if kind.startswith("action_"):
-        kind = "action_<name>"
+    for title in METRICS:
+        stem, by_action, _ = title.partition("<name>")
+        if by_action and kind.startswith(stem):
+            kind = stem + "<name>"
     return METRICS.get(kind + "/…" if slash else kind)

@@ -106,13 +106,11 @@ def _learners(
                 f"copies ({copies}) must be a multiple of minibatches ({minibatches}): a minibatch "
                 "is made of whole game copies"
             )
-        learners[entry] = learner(
-            config=settings,
-            shape=shape,
-            game_seats=game.seats,
-            seats=order,
-            active=order,
+        made = learner(
+            config=settings, shape=shape, game_seats=game.seats, seats=order, active=order
         )
+        made.check(game)
+        learners[entry] = made
     return learners
 
 

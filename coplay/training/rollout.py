@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
 from coplay.games.game import Game, Observation, State
 from coplay.minds import categorical
-from coplay.players.player import Group, Memory, View, decide
+from coplay.players.player import Group, Memory, View, decide, notice_all
 
 
 class Table(NamedTuple):
@@ -48,6 +48,8 @@ class Trajectory(NamedTuple):
     final: ego views after the step, before any reset: what a truncated seat saw last.
     last: ego views after the last step and its reset, [copy, seat, ...].
     episode_reward, episode_steps: totals of the episode so far; final where `over`.
+    state, after: [time, copy, ...] game states before the step, and after it before any reset: for
+        learners that are given the game. None in the part of some seats.
     """
 
     observation: Observation
@@ -62,6 +64,8 @@ class Trajectory(NamedTuple):
     last: Observation
     episode_reward: Float[Array, "time copy seat"]
     episode_steps: Int[Array, "time copy seat"]
+    state: State = None
+    after: State = None
 
 
 def seat_keys(key: PRNGKeyArray, streams: Int[Array, " seat"]) -> Key[Array, " seat"]:
@@ -130,15 +134,17 @@ def act_all(
     Observation,
     Int[Array, "copy seat"],
     Float[Array, "copy seat action"],
+    View,
     tuple[Memory, ...],
 ]:
-    """What all seats see and do: ego views, actions, log-probabilities, new memories."""
+    """What all seats see and do: ego views, actions, log-probabilities, the seats' views, new
+    memories."""
     observation = jax.vmap(game.observe)(table.state)
     views = seat_views(game, table.state, observation, table)
     logits, memory = decide(game, groups, keys, views, table.memory)
     log_policy = categorical.log_policy(logits, views.observation.legal)
     action = categorical.sample(uniform, log_policy)
-    return observation, action.T, jnp.swapaxes(log_policy, 0, 1), memory
+    return observation, action.T, jnp.swapaxes(log_policy, 0, 1), views, memory
 
 
 def rollout(
@@ -165,10 +171,13 @@ def rollout(
 
     def one_step(table: Table, drawn: tuple) -> tuple[Table, tuple]:
         fresh, uniform, act_keys, step_keys = drawn
-        observation, action, log_policy, memory = act_all(game, groups, act_keys, uniform, table)
+        observation, action, log_policy, views, memory = act_all(
+            game, groups, act_keys, uniform, table
+        )
         alive = jax.vmap(game.alive)(table.state)
         stepped, outcome = jax.vmap(game.step)(step_keys, table.state, action)
         over = outcome.truncated | ~jnp.any(jax.vmap(game.alive)(stepped), axis=1)
+        memory = notice_all(game, groups, views, stepped, over, memory)
         gained = table.gained + outcome.reward
         stayed = table.stayed + alive
         following = Table(
@@ -186,6 +195,7 @@ def rollout(
             log_policy,
             outcome,
             over,
+            table.state,
             stepped,
             gained,
             stayed,
@@ -193,7 +203,7 @@ def rollout(
 
     drawn = (fresh, jnp.moveaxis(uniform, 0, 1), act_keys, step_keys)
     table, played = jax.lax.scan(one_step, table, drawn)
-    observation, alive, action, log_policy, outcome, over, stepped, gained, stayed = played
+    observation, alive, action, log_policy, outcome, over, before, stepped, gained, stayed = played
     still = jax.vmap(jax.vmap(game.alive))(stepped)
     trajectory = Trajectory(
         observation=observation,
@@ -208,6 +218,8 @@ def rollout(
         last=jax.vmap(game.observe)(table.state),
         episode_reward=gained,
         episode_steps=stayed,
+        state=before,
+        after=stepped,
     )
     return table, trajectory
 

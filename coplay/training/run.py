@@ -4,11 +4,12 @@ config.json   metrics.jsonl   tensorboard/   checkpoints/   summary.json
 learning_curve.png   episode.gif
 """
 
+import dataclasses
 import json
 import platform
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox
 import jax
@@ -17,11 +18,13 @@ import numpy as np
 import optax
 
 import coplay
+from coplay.config import parse_fields
 from coplay.errors import UserError, unknown
 from coplay.files import write_json
 from coplay.games import game_parts
 from coplay.games.game import Game
 from coplay.minds.networks import ViewShape, view_shape
+from coplay.players.learner import Learner
 from coplay.players.player import Player
 from coplay.training import checkpoints
 from coplay.training.block import TrainState, init_state
@@ -124,9 +127,41 @@ def state_shapes(config: TrainConfig, game: Game, phase: Phase) -> TrainState:
 
 def load_player(entry: str, game: Game, seat: int, greedy: bool = False) -> Player:
     """The player of a run, from an entry like `runs/ppo@seat=2@seed=3@best`."""
+    found = _find(entry, seat)
+    _check_same_game(entry, found.run, make_game_of(found.run), game)
+    learner = found.learner
+    fields = [option.partition("=")[0] for option in found.fields]
+    for option, name in zip(found.fields, fields, strict=True):
+        if name not in learner.play_fields:
+            valid = ["seat=N", "seed=N", "best", *(f"{name}=…" for name in learner.play_fields)]
+            raise unknown(f"option in '{entry}'", option, valid)
+    if fields:
+        config = parse_fields(learner.config, found.fields, f"'{entry}'")
+        learner = dataclasses.replace(learner, config=config)
+    return learner.player(found.state, found.seat, greedy)
+
+
+def load_learner(entry: str) -> tuple[Learner, Any]:
+    """The first learner of a run and its state, from an entry like `runs/ppo@seed=3@best`."""
+    found = _find(entry, None)
+    return found.learner, found.state
+
+
+class _Found(NamedTuple):
+    """A learner of a run, its state for one seed, and the options that are the learner's own."""
+
+    run: TrainConfig
+    learner: Learner
+    state: Any
+    seat: int
+    fields: list[str]
+
+
+def _find(entry: str, seat: int | None) -> _Found:
+    """What an entry means; `seat`: whose learner, unless the entry says; None: the first."""
     path, *options = entry.split("@")
-    choice = {"seat": str(seat), "seed": ""}
-    best = False
+    choice = {"seat": "" if seat is None else str(seat), "seed": ""}
+    best, fields = False, []
     for option in options:
         name, _, value = option.partition("=")
         if option == "best":
@@ -134,22 +169,20 @@ def load_player(entry: str, game: Game, seat: int, greedy: bool = False) -> Play
         elif name in choice and value.isdigit():
             choice[name] = value
         else:
-            raise unknown(f"option in '{entry}'", option, ["seat=N", "seed=N", "best"])
+            fields.append(option)
     folder = RunFolder(Path(path))
     config = folder.read_config()
-    own_game = make_game_of(config)
-    _check_same_game(entry, config, own_game, game)
     seeds = [config.run.seed + index for index in range(config.run.seeds)]
     seed = int(choice["seed"]) if choice["seed"] else seeds[0]
     if seed not in seeds:
         raise UserError(f"'{entry}': the run has the seeds {seeds}")
-    wanted = int(choice["seat"])
-    learners, phase = load_learners(folder, config, own_game, best)
+    learners, phase = load_learners(folder, config, make_game_of(config), best)
+    learned = sorted(s for learner in phase.learners for s in learner.seats)
+    wanted = int(choice["seat"]) if choice["seat"] else learned[0]
     for learner, state in reversed(list(zip(phase.learners, learners, strict=True))):
         if wanted in learner.seats:
             of_seed = jax.tree.map(lambda x: x[seeds.index(seed)], state)
-            return learner.player(of_seed, wanted, greedy)
-    learned = sorted(s for learner in phase.learners for s in learner.seats)
+            return _Found(config, learner, of_seed, wanted, fields)
     raise UserError(
         f"'{entry}': nobody learned in seat {wanted} of this run; choose one of {learned} by @seat="
     )

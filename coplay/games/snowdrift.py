@@ -1,0 +1,248 @@
+"""Markov Snowdrift: removing a drift helps everybody alike, and those who remove it pay."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
+
+from coplay.errors import UserError
+from coplay.games.board import STAY, BoardGame, approach, check_board_fields, uniform
+from coplay.games.drawing import Icon, drift_icon
+from coplay.games.game import Observation, Outcome, ScriptedPolicy
+from coplay.games.goals import Goals, restricted
+from coplay.games.walls import WallMaps, draw_wall_maps
+
+REMOVE = 5
+
+
+@dataclass(frozen=True)
+class SnowdriftConfig:
+    """Markov Snowdrift."""
+
+    height: int = 8
+    """Rows of the board."""
+    width: int = 8
+    """Columns of the board."""
+    players: int = 4
+    """Number of seats."""
+    drifts: int = 6
+    """Snowdrifts on the board at the start."""
+    horizon: int = 50
+    """Steps after which an episode is truncated."""
+    reward: float = 6.0
+    """What every player gets for each drift that is removed."""
+    cost: float = 4.0
+    """What removing a drift costs, shared evenly by those who remove it together."""
+    walls: int = 0
+    """Wall pieces on the board."""
+    wall_maps: int = 1024
+    """How many different wall maps are drawn once and sampled at each reset (only with walls)."""
+    view: int | None = None
+    """If v: each player sees a (2v+1)x(2v+1) window centred on itself; None: the whole board."""
+
+    def __post_init__(self) -> None:
+        least = {"height": 1, "width": 1, "players": 1, "drifts": 1, "horizon": 1}
+        check_board_fields(self, least | {"walls": 0, "wall_maps": 1, "view": 0})
+        for name in ("reward", "cost"):
+            if not abs(getattr(self, name)) < float("inf"):
+                raise UserError(f"game.{name} must be a finite number, not {getattr(self, name)}")
+
+
+class SnowdriftState(NamedTuple):
+    """One game copy. Cells are numbered row by row.
+
+    cell: [seat] where each player stands.
+    last: [seat] the last action as executed.
+    drift: [drift] cells of the drifts.
+    left: [drift] not removed yet.
+    board: [] which wall map.
+    time: [] steps played.
+    """
+
+    cell: Integer[Array, " seat"]
+    last: Integer[Array, " seat"]
+    drift: Integer[Array, " drift"]
+    left: Bool[Array, " drift"]
+    board: Integer[Array, ""]
+    time: Integer[Array, ""]
+
+
+class Snowdrift(BoardGame):
+    """Rules in `step`, ego views in `observe`, scripted players and goals below.
+
+    Nobody leaves before the end: when no drift is left all seats are terminated at once.
+    """
+
+    config: SnowdriftConfig = eqx.field(static=True)
+    maps: WallMaps
+
+    name = "snowdrift"
+    action_names = ("up", "down", "left", "right", "stay", "remove")
+    seat_features = len(action_names)
+
+    def __init__(self, config: SnowdriftConfig = SnowdriftConfig()):
+        self.config = config
+        needed = config.players + config.drifts
+        self.maps = draw_wall_maps(
+            config.height, config.width, config.walls, needed, config.wall_maps
+        )
+
+    def alive(self, state: SnowdriftState) -> Bool[Array, " seat"]:
+        return jnp.broadcast_to(jnp.any(state.left), (self.seats,))
+
+    def present(self, state: SnowdriftState) -> Bool[Array, " seat"]:
+        return jnp.ones(self.seats, bool)
+
+    def permute_seats(self, state: SnowdriftState, order: Int[Array, " seat"]) -> SnowdriftState:
+        return state._replace(cell=state.cell[order], last=state.last[order])
+
+    # --- rules ---------------------------------------------------------------------------------
+
+    def reset(self, key: PRNGKeyArray) -> SnowdriftState:
+        seats, drifts = self.config.players, self.config.drifts
+        board, cells = self.scatter(key, seats + drifts)
+        return SnowdriftState(
+            cell=cells[:seats],
+            last=jnp.full(seats, STAY, jnp.int8),
+            drift=cells[seats:],
+            left=jnp.ones(drifts, bool),
+            board=board,
+            time=jnp.int16(0),
+        )
+
+    def legal(self, state: SnowdriftState) -> Bool[Array, "seat action"]:
+        """Which actions are legal for each seat; only staying once no drift is left."""
+        stay = jnp.ones((self.seats, 1), bool)
+        on = (state.cell[:, None] == state.drift[None, :]) & state.left
+        legal = [self.legal_moves(state), stay, jnp.any(on, axis=1, keepdims=True)]
+        only_stay = jnp.arange(self.actions) == STAY
+        return jnp.where(jnp.any(state.left), jnp.concatenate(legal, axis=-1), only_stay)
+
+    def step(
+        self, key: PRNGKeyArray, state: SnowdriftState, actions: Int[Array, " seat"]
+    ) -> tuple[SnowdriftState, Outcome]:
+        config = self.config
+        going = jnp.any(state.left)
+        chosen, executed = self.executed(self.legal(state), actions)
+        cell = self.moved(state, chosen)
+        removers = chosen[:, REMOVE, None] & state.left & (cell[:, None] == state.drift)
+        number = jnp.sum(removers, axis=0)  # [drift]
+        removed = number > 0
+        shares = jnp.sum(removers / jnp.maximum(number, 1), axis=1)  # [seat] of one cost each
+        gain = config.reward * jnp.sum(removed)
+        reward = (gain - config.cost * shares).astype(jnp.float32)
+        left = state.left & ~removed
+        time = state.time + jnp.int16(1)
+        following = state._replace(
+            cell=cell,
+            last=jnp.where(going, executed, state.last),
+            left=left,
+            time=time,
+        )
+        done = going & ~jnp.any(left)
+        terminated = jnp.broadcast_to(done, (self.seats,))
+        return following, Outcome(reward, terminated, (time >= config.horizon) & jnp.any(left))
+
+    # --- ego views and pictures ----------------------------------------------------------------
+
+    def observe(self, state: SnowdriftState) -> Observation:
+        """Planes: the players ego-first, walls, drifts. Features: for each player ego-first its
+        last action one-hot, then time / horizon."""
+        return self.board_views(state, state.drift, state.left, (slice(None),), self.legal(state))
+
+    def things(self, state: SnowdriftState) -> list[tuple[int, Icon, str]]:
+        """The drifts that are left: s."""
+        drifts = zip(state.drift, state.left, strict=True)
+        return [(int(spot), drift_icon, "s") for spot, there in drifts if there]
+
+    # --- scripted players and goals ------------------------------------------------------------
+
+    @property
+    def scripted(self) -> Mapping[str, ScriptedPolicy]:
+        return {"nd": nearest_drift, "exploiter": exploiter}
+
+    @property
+    def goals(self) -> "SnowdriftGoals":
+        return SnowdriftGoals(self)
+
+
+def nearest_drift(game: Snowdrift, ego: SnowdriftState) -> Float[Array, " action"]:
+    """ND, the cleaner: on a drift remove it, else go to a nearest one."""
+    legal = game.legal(ego)[0]
+    towards = approach(game, ego, legal, ego.drift, ego.left, REMOVE)
+    return jnp.where(jnp.any(ego.left), towards, uniform(legal))
+
+
+def exploiter(game: Snowdrift, ego: SnowdriftState) -> Float[Array, " action"]:
+    """Moves or stays at random and never removes a drift."""
+    return uniform(game.legal(ego)[0] & (jnp.arange(game.actions) != REMOVE))
+
+
+class SnowdriftGoals(Goals):
+    """Which drift a player removes next, or none in the rest of the episode.
+
+    Drifts have no identity between episodes: a habit is how many drifts a player removes.
+    """
+
+    game: Snowdrift
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*(f"drift {index}" for index in range(self.game.config.drifts)), "none")
+
+    @property
+    def unrealised(self) -> int:
+        return self.game.config.drifts
+
+    @property
+    def habit_names(self) -> tuple[str, ...]:
+        return tuple(f"removes {count}" for count in range(self.game.config.drifts + 1))
+
+    def features(self, state: SnowdriftState) -> Float[Array, "seat goal feature"]:
+        """The way from the seat to the drift: up, down, left, right as four flags, rows and
+        columns as shares of the board; then whether the goal is none."""
+        config = self.game.config
+        here, there = state.cell[:, None], state.drift[None, :]
+        down = there // config.width - here // config.width
+        right = there % config.width - here % config.width
+        way = [down < 0, down > 0, right < 0, right > 0, down / config.height, right / config.width]
+        drifts = jnp.stack([x.astype(jnp.float32) for x in way], axis=-1)
+        padded = jnp.pad(drifts, ((0, 0), (0, 1), (0, 1)))
+        return padded.at[:, -1, -1].set(1.0)
+
+    def open(self, state: SnowdriftState) -> Bool[Array, "seat goal"]:
+        """Drifts that are left, and always none."""
+        one = jnp.append(state.left, True)
+        return jnp.broadcast_to(one, (self.game.seats, one.shape[0]))
+
+    def realised(self, state: SnowdriftState, following: SnowdriftState) -> Int[Array, " seat"]:
+        gone = state.left & ~following.left
+        mine = (
+            gone
+            & (following.last == REMOVE)[:, None]
+            & (following.cell[:, None] == state.drift[None, :])
+        )
+        return jnp.where(jnp.any(mine, axis=1), jnp.argmax(mine, axis=1), -1)
+
+    def habit(self, counts: Integer[Array, "*batch goal"]) -> Int[Array, "*batch"]:
+        return jnp.sum(counts[..., :-1], axis=-1, dtype=jnp.int32)
+
+    def prior(
+        self,
+        habits: Float[Array, "*batch habit"],
+        counts: Integer[Array, "*batch goal"],
+        open_: Bool[Array, "*batch goal"],
+    ) -> Float[Array, "*batch goal"]:
+        """One more is removed with the probability that the total exceeds what was removed so far,
+        given that it is at least that; any drift that is left may be the next."""
+        number = jnp.arange(habits.shape[-1])
+        so_far = self.habit(counts)[..., None]
+        stops = jnp.sum(jnp.where(number == so_far, habits, 0.0), axis=-1, keepdims=True)
+        more = jnp.sum(jnp.where(number > so_far, habits, 0.0), axis=-1, keepdims=True)
+        drifts = open_[..., :-1]
+        each = more / jnp.maximum(jnp.sum(drifts, axis=-1, keepdims=True), 1)
+        weights = jnp.concatenate([jnp.broadcast_to(each, drifts.shape), stops], axis=-1)
+        return restricted(weights, open_)

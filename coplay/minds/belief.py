@@ -1,0 +1,73 @@
+"""Beliefs about what others are after: within an episode by Bayes, between episodes by habit.
+
+Within an episode a belief is a probability for each candidate goal. Between episodes a player's
+habit is remembered as one weight per habit, of which `habit_prior` makes probabilities. Every
+function acts on arrays with any leading axes.
+"""
+
+from typing import Literal
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from coplay.games.goals import restricted
+
+Form = Literal["dirichlet", "exponential"]
+
+
+def first_weights(form: Form, keep: float, habits: int) -> Float[Array, " habit"]:
+    """The weights before anything was seen.
+
+    exponential: discounted counters that start where even counts would have settled.
+    dirichlet: no counts; the concentration stands for what is assumed beforehand.
+    """
+    start = 1.0 / (habits * (1.0 - keep)) if form == "exponential" else 0.0
+    return jnp.full(habits, start, jnp.float32)
+
+
+def habit_prior(
+    form: Form, concentration: float, weights: Float[Array, "*batch habit"]
+) -> Float[Array, "*batch habit"]:
+    """Probabilities of the habits: the weights, with the concentration added to each (dirichlet),
+    as shares of their sum."""
+    counts = weights + concentration if form == "dirichlet" else weights
+    return counts / jnp.sum(counts, axis=-1, keepdims=True)
+
+
+def with_episode(
+    keep: float, weights: Float[Array, "*batch habit"], habit: Int[Array, "*batch"]
+) -> Float[Array, "*batch habit"]:
+    """The weights after an episode: older ones fade by `keep`, the shown habit gains 1.
+
+    An episode without a habit (-1) changes nothing. In the exponential form the sum of the weights
+    stays 1 / (1 - keep), so the prior becomes keep * prior + (1 - keep) * [habit].
+    """
+    shown = jnp.arange(weights.shape[-1]) == habit[..., None]
+    return jnp.where(habit[..., None] >= 0, keep * weights + shown, weights)
+
+
+def after_action(
+    belief: Float[Array, "*batch goal"],
+    log_likelihood: Float[Array, "*batch goal"],
+    change: float,
+    prior: Float[Array, "*batch goal"],
+) -> Float[Array, "*batch goal"]:
+    """Bayes: b(g) * P(action | g) / Z, then a share `change` of the prior, because a goal may be
+    given up for another; 0: goals last until they are realised."""
+    # The largest likelihood becomes 1: products of small numbers stay within float32.
+    likelihood = jnp.exp(log_likelihood - jnp.max(log_likelihood, axis=-1, keepdims=True))
+    weights = belief * likelihood
+    total = jnp.sum(weights, axis=-1, keepdims=True)
+    updated = jnp.where(total > 1e-30, weights / jnp.where(total > 1e-30, total, 1.0), prior)
+    return (1.0 - change) * updated + change * prior
+
+
+def after_step(
+    belief: Float[Array, "*batch goal"],
+    prior: Float[Array, "*batch goal"],
+    realised: Bool[Array, "*batch"],
+    open_: Bool[Array, "*batch goal"],
+) -> Float[Array, "*batch goal"]:
+    """The belief in the state that a step led to: a realised goal is followed by a new one, of
+    which only the prior is known; candidates that are gone are ruled out."""
+    return jnp.where(realised[..., None], prior, restricted(belief, open_))

@@ -1,0 +1,154 @@
+"""The options of HOP."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from coplay.errors import UserError
+from coplay.minds.networks import Activation
+from coplay.minds.planning import SearchConfig
+
+
+@dataclass(frozen=True)
+class HOPConfig:
+    """HOP: opponent modelling and planning."""
+
+    parameters: Literal["separate", "shared"] = "separate"
+    """Networks of the seats: their own for each, or one set for all."""
+    opponents: Literal["separate", "shared"] = "separate"
+    """Opponent models of a seat: one per co-player, or one for all of them."""
+    network: Literal["mlp", "cnn"] = "mlp"
+    """Encoder of the board: flattened planes, or 3x3 convolutions before the hidden layers."""
+    hidden: tuple[int, ...] = (64, 64)
+    """Widths of the hidden layers of actor, critic and opponent models."""
+    channels: tuple[int, ...] = (16, 32)
+    """Channels of the convolutions (only with network=cnn)."""
+    activation: Activation = "tanh"
+    """Function between the layers of the networks."""
+    warm_start: str = ""
+    """A run of ppo whose actor and critic to begin with, e.g. runs/ppo or runs/ppo@seed=3."""
+
+    planner: Literal["on", "off"] = "on"
+    """off: act by the actor alone, without search."""
+    simulations: int = 16
+    """Simulations of each search (the paper: 200)."""
+    draws: int = 2
+    """Goals are drawn so many times, with a search for each (the paper: 5)."""
+    depth: int = 8
+    """The longest future a search looks at, in steps."""
+    search: Literal["puct", "gumbel"] = "puct"
+    """How a search picks actions to try: PUCT as in the paper, or Gumbel search."""
+    resample: bool = False
+    """Draw co-players' actions anew at each visit instead of once per edge; slower, without the
+    optimism of planning against known coin flips."""
+    exploration: float = 1.25
+    """c of PUCT (the paper: 1 in Stag Hunt, 15 in Snowdrift, both with raw Q)."""
+    raw_puct: bool = False
+    """PUCT adds raw Q, as in the paper, instead of Q between 0 and 1 among siblings."""
+    backup: Literal["mean", "best"] = "mean"
+    """Q of an action from the mean of its simulations (the paper), or from the best future found;
+    mean only with resample."""
+    discount: float = 0.95
+    """Discount of future rewards, in searches and returns."""
+    beta: float = 10.0
+    """Actions are taken with probability proportional to exp(beta * Q)."""
+    normalise_q: bool = True
+    """Q of the root between 0 and 1 before beta; off: raw Q (the paper, with beta 2)."""
+    q_range: float = 0.05
+    """With normalise_q: a range of Q below this counts as this, so that noise is not stretched."""
+    evaluation: Literal["greedy", "boltzmann"] = "greedy"
+    """How players of a run act when they learn no more: the best action, or as in training."""
+
+    inter: bool = True
+    """Carry beliefs about habits from episode to episode."""
+    intra: bool = True
+    """Update beliefs about goals within an episode by Bayes."""
+    direct_om: bool = False
+    """Model co-players without goals."""
+    prior: Literal["dirichlet", "exponential"] = "dirichlet"
+    """Beliefs about habits: counts over a concentration, or the paper's exponential form."""
+    remember: float = 0.9
+    """How much of what was seen before remains after each episode (the paper: exponential with
+    0.995 in Stag Hunt and 0.98 in Snowdrift)."""
+    concentration: float = 0.5
+    """With prior=dirichlet: what each habit counts before anything is seen."""
+    goal_change: float = 0.01
+    """Share of the prior mixed into a belief at each step, because goals may change; 0: never."""
+
+    replay: int = 8192
+    """Steps of game copies kept to learn from."""
+    updates: int = 32
+    """Gradient steps after each rollout."""
+    batch: int = 256
+    """Steps of game copies in each gradient step, drawn from the replay."""
+    learning_rate: float = 1e-3
+    """Step size of Adam (the paper: 5e-4)."""
+    gradient_clip: float = 1.0
+    """Largest norm of each network's gradient."""
+    trace: float = 1.0
+    """Lambda of the returns the critic learns: 1 the discounted return, below it more of its own
+    values."""
+    learn_policy: bool = True
+    """Let actor and critic learn."""
+    learn_opponents: bool = True
+    """Let the opponent models learn."""
+
+    run_defaults: ClassVar[dict[str, Any]] = {
+        "steps": 120_000,
+        "copies": 32,
+        "rollout": 32,
+        "checkpoint_every": 20_000,
+        "episodes": 1000,
+    }
+    """Fields of a run whose defaults are others than for learners without search."""
+
+    play_fields: ClassVar[tuple[str, ...]] = (
+        *(
+            "planner",
+            "simulations",
+            "draws",
+            "depth",
+            "search",
+            "resample",
+            "exploration",
+            "backup",
+        ),
+        *("raw_puct", "discount", "beta", "normalise_q", "q_range", "evaluation"),
+        *("inter", "intra", "prior", "remember", "concentration", "goal_change"),
+    )
+    """What may be set anew for a player of a run, as in runs/hop@planner=off@draws=5."""
+
+    def __post_init__(self) -> None:
+        positive = ("simulations", "draws", "depth", "replay", "updates", "batch")
+        for name in (*positive, "learning_rate", "gradient_clip", "q_range", "concentration"):
+            if getattr(self, name) <= 0:
+                raise UserError(f"{name} must be above 0, not {getattr(self, name)}")
+        for name in ("discount", "trace", "goal_change"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise UserError(f"{name} must be between 0 and 1, not {getattr(self, name)}")
+        if not 0 <= self.remember < 1 + (self.prior == "dirichlet") * 1e-9:
+            raise UserError(
+                f"remember must be between 0 and 1 (below 1 if exponential), not {self.remember}"
+            )
+        if any(width <= 0 for width in (*self.hidden, *self.channels)):
+            raise UserError("hidden and channels must be above 0")
+        if self.resample and (self.search == "gumbel" or self.backup != "mean"):
+            raise UserError("resample goes with search=puct and backup=mean only")
+
+    @property
+    def search_config(self) -> SearchConfig:
+        return SearchConfig(
+            simulations=self.simulations,
+            depth=self.depth,
+            discount=self.discount,
+            exploration=self.exploration,
+            method=self.search,
+            resample=self.resample,
+            normalise=not self.raw_puct,
+            backup=self.backup,
+        )
+
+    @property
+    def apart(self) -> "HOPConfig":
+        """The same with networks of their own for every seat."""
+        return dataclasses.replace(self, parameters="separate")

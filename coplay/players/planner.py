@@ -1,0 +1,35 @@
+"""A planner among co-players whose policies it is told: what search alone can do."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from coplay.games.game import Game, ScriptedPolicy
+from coplay.minds import categorical
+from coplay.minds.planning import SearchConfig, mean_over_draws, search
+from coplay.minds.worlds import KnownWorld
+from coplay.players.player import Memory, Player, View
+
+
+class KnownPlanner(Player):
+    """Searches `draws` times, each with other luck, and takes the action of the best mean value.
+
+    policies: of its co-players, the next seat first.
+    """
+
+    policies: tuple[ScriptedPolicy, ...] = eqx.field(static=True)
+    search: SearchConfig = eqx.field(static=True, default=SearchConfig())
+    draws: int = eqx.field(static=True, default=4)
+
+    def act(
+        self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
+    ) -> tuple[Float[Array, "copy action"], Memory]:
+        copies, legal = view.alive.shape[0], view.observation.legal
+        state = jax.tree.map(
+            lambda x: jnp.broadcast_to(x, (self.draws, *x.shape)).reshape(-1, *x.shape[1:]),
+            view.state,
+        )
+        seeds = jax.random.bits(key, (self.draws * copies,), jnp.uint32)
+        found = search(KnownWorld(self.policies), game, self.search, state, (), seeds)
+        return categorical.only_best(mean_over_draws(found, legal, self.draws), legal), memory

@@ -1,0 +1,154 @@
+"""Searches against everything that can happen: exact values, the optimism of frozen luck, ends."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from exhaustive import exact_q
+
+from coplay.errors import UserError
+from coplay.games.board import uniform
+from coplay.games.stag_hunt import (
+    HUNT_HARE,
+    HUNT_STAG,
+    StagHunt,
+    StagHuntConfig,
+    StagHuntState,
+    nearest_stag,
+)
+from coplay.minds.planning import (
+    RootValues,
+    SearchConfig,
+    boltzmann,
+    mean_over_draws,
+    mixed,
+    search,
+)
+from coplay.minds.worlds import KnownWorld
+
+QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+GAME = StagHunt(StagHuntConfig(height=2, width=3, players=2, stags=1, hares=1, horizon=6))
+DISCOUNT = 0.95
+
+
+def certain(game: StagHunt, ego: StagHuntState) -> Any:
+    """NS without its coin flips."""
+    return (jnp.arange(7) == jnp.argmax(nearest_stag(game, ego))).astype(jnp.float32)
+
+
+def by_chance(game: StagHunt, ego: StagHuntState) -> Any:
+    return uniform(game.legal(ego)[0])
+
+
+def found(policy: Any, states: StagHuntState, **fields: Any) -> RootValues:
+    """Searches from states [tree], each with its own luck."""
+    config = SearchConfig(discount=DISCOUNT, **fields)
+    seeds = mixed(jnp.arange(1, states.time.shape[0] + 1, dtype=jnp.uint32))
+    run = jax.jit(
+        lambda states: search(KnownWorld((policy,)), GAME, config, states, (), seeds),
+        compiler_options=QUICK,
+    )
+    return jax.tree.map(np.asarray, run(states))
+
+
+def placed(cells: list[int], stag: int, hare: int, time: int = 0) -> StagHuntState:
+    return GAME.reset(jax.random.key(0))._replace(
+        cell=jnp.array(cells, jnp.int16),
+        prey=jnp.array([stag, hare], jnp.int16),
+        time=jnp.int16(time),
+    )
+
+
+def repeated(state: StagHuntState, trees: int) -> StagHuntState:
+    return jax.tree.map(lambda x: jnp.broadcast_to(x, (trees, *x.shape)), state)
+
+
+def test_against_a_certain_co_player_search_finds_the_exact_values() -> None:
+    """Once a tree holds every future, its best ones are those of exhaustive search; the actions
+    that the means of PUCT and of resampling prefer are best ones, too."""
+    states = jax.vmap(GAME.reset)(jax.random.split(jax.random.key(5), 6))
+    exact = exact_q(GAME, states, certain, 3, DISCOUNT)
+    legal = np.isfinite(exact)
+    wide = {"simulations": 700, "depth": 3, "exploration": 20.0}
+    best = found(certain, states, backup="best", **wide)
+    np.testing.assert_allclose(np.where(legal, best.q, -np.inf), exact, rtol=1e-5)
+    assert (best.visits[~legal] == 0).all()
+    for fields in ({"exploration": 4.0}, {"exploration": 4.0, "resample": True}):
+        q = found(certain, states, **(wide | fields)).q
+        chosen = np.argmax(np.where(legal, q, -np.inf), axis=1)
+        np.testing.assert_allclose(exact[np.arange(6), chosen], exact.max(1), rtol=1e-6)
+
+
+def test_frozen_luck_is_optimistic_and_resampling_is_not() -> None:
+    """Both players stand on a stag; the other acts by chance. A tree that knows what chance will
+    bring finds the futures in which the other hunts, too."""
+    state = placed([1, 1], stag=1, hare=5)
+    exact = exact_q(GAME, repeated(state, 1), by_chance, 3, DISCOUNT)[0]
+    assert exact.argmax() == HUNT_STAG
+    fields = {"simulations": 300, "depth": 3, "exploration": 4.0}
+    frozen = found(by_chance, repeated(state, 128), **fields)
+    fresh = found(by_chance, repeated(state, 128), resample=True, **fields)
+    believed = frozen.q.max(1)
+    standard_error = believed.std() / 128**0.5
+    assert believed.mean() - exact.max() > 3 * standard_error, "E[max] exceeds max E"
+    assert (fresh.q.argmax(1) == HUNT_STAG).mean() > 0.9
+    # Exploring costs: means lie below the exact value, and never far above it.
+    assert exact.max() * 0.6 < fresh.q[:, HUNT_STAG].mean() < exact.max() + 0.1
+
+
+def test_golden_tree() -> None:
+    """Visits and values of one small tree, recorded once: a change here is a change of search."""
+    states = repeated(placed([0, 2], stag=1, hare=3), 1)
+    golden = found(nearest_stag, states, simulations=60, depth=4, exploration=4.0)
+    np.testing.assert_array_equal(golden.visits, GOLDEN_VISITS)
+    np.testing.assert_allclose(golden.q, GOLDEN_Q, atol=1e-5)
+
+
+def test_ends_inside_the_tree() -> None:
+    """What lies beyond leaving or beyond the horizon is worth nothing."""
+    gone = placed([4, 1], 1, 5)._replace(alive=jnp.array([False, True]))
+    cases = [
+        placed([5, 1], stag=1, hare=5),  # on the hare
+        placed([4, 1], 1, 5, time=5),  # one step left, and the prey is a step away
+        placed([4, 1], 1, 5, time=4),  # just enough time
+        gone,
+    ]
+    states = jax.tree.map(lambda *x: jnp.stack(x), *cases)
+    q = found(certain, states, simulations=60, depth=4, exploration=4.0).q
+    np.testing.assert_allclose(q[0, HUNT_HARE], 1.0, err_msg="it leaves with the hare")
+    np.testing.assert_array_equal(q[1], 0.0)
+    assert q[2].argmax() == 0 and q[2].max() > 0
+    np.testing.assert_array_equal(q[3], 0.0)
+
+
+def test_gumbel_search_finds_the_stag() -> None:
+    states = repeated(placed([4, 1], stag=1, hare=5), 2)
+    gumbel = found(certain, states, simulations=60, depth=3, method="gumbel")
+    exact = exact_q(GAME, repeated(placed([4, 1], 1, 5), 1), certain, 3, DISCOUNT)[0]
+    legal = np.isfinite(exact)
+    assert (np.where(legal, gumbel.q, -np.inf).argmax(1) == exact.argmax()).all()
+    assert (gumbel.visits[:, ~legal] == 0).all()
+    with pytest.raises(UserError, match="puct only"):
+        found(certain, states, simulations=4, method="gumbel", resample=True)
+
+
+def test_values_are_averaged_over_the_draws_that_visited_an_action() -> None:
+    q = jnp.array([[[1.0, 4.0, 0.0]], [[3.0, 0.0, 0.0]]]).reshape(2, 3)
+    visits = jnp.array([[[5, 1, 0]], [[5, 0, 0]]], jnp.float32).reshape(2, 3)
+    mean = mean_over_draws(RootValues(q, visits), jnp.array([[True, True, True]]), 2)
+    np.testing.assert_allclose(mean, [[2.0, 4.0, 2.0]], err_msg="never visited: the least")
+
+
+def test_boltzmann_raw_and_normalised() -> None:
+    q, legal = jnp.array([[1.0, 3.0, 9.0, 2.0]]), jnp.array([[True, True, False, True]])
+    np.testing.assert_allclose(boltzmann(q, legal, 2.0, False, 0.05), [[2.0, 6.0, 18.0, 4.0]])
+    normal = np.asarray(boltzmann(q, legal, 10.0, True, 0.05))
+    np.testing.assert_allclose(normal[0, [0, 1, 3]], [0.0, 10.0, 5.0])
+    close = boltzmann(jnp.array([[0.5, 0.51, 0.0, 0.5]]), legal, 10.0, True, 0.05)
+    np.testing.assert_allclose(np.asarray(close)[0, 1], 2.0, rtol=1e-4)
+
+
+GOLDEN_VISITS = [[0.0, 9.0, 0.0, 43.0, 8.0, 0.0, 0.0]]
+GOLDEN_Q = [[0.0, 0.5277780294418335, 0.0, 2.8720929622650146, 0.0, 0.0, 0.0]]
