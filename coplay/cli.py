@@ -8,7 +8,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 import tyro
 
-from coplay.errors import UserError, unknown
+from coplay.errors import UserError, WorkerFailed, unknown
 
 GameConfig = TypeVar("GameConfig")
 LearnerConfig = TypeVar("LearnerConfig")
@@ -19,6 +19,7 @@ HELP = """coplay: multi-agent reinforcement learning with and about others
   coplay train PLAYER   train a player by self-play or among others, resume a run
   coplay play           let players play and count what every seat gets
   coplay watch RUN      look at an episode, in the terminal or as a GIF
+  coplay audit seats    prove that a game and a learner treat every seat alike
   coplay list [FOLDER]  what runs there are, how far, how good
   coplay bench          how fast it is here
 
@@ -27,6 +28,8 @@ Each command explains its options with --help."""
 
 def main() -> None:
     """Run a command and exit with 0, 1 (it failed), 2 (wrong input) or 130 (stopped)."""
+    # As with `python -m`: environments in files of the current folder can be named.
+    sys.path.append(str(Path.cwd()))
     sys.exit(run(sys.argv[1:]))
 
 
@@ -47,6 +50,9 @@ def run(arguments: list[str]) -> int:
     except UserError as error:
         print(f"coplay: {error}", file=sys.stderr)
         return 2
+    except WorkerFailed as error:
+        print(f"coplay: {error}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("coplay: stopped", file=sys.stderr)
         return 130
@@ -198,7 +204,8 @@ class PlayArguments(Generic[GameConfig]):
     seed: int = 0
     """Seed of all randomness."""
     copies: int | None = None
-    """Game copies the episodes are spread over (default: up to 1024); each plays its share one
+    """Game copies the episodes are spread over (default: up to 1024, of environments in worker
+    processes up to 64); each plays its share one
     episode after the other, which matters for players that remember."""
     greedy: bool = False
     """Trained players take their most probable action instead of sampling."""
@@ -230,8 +237,11 @@ def play(arguments: list[str]) -> int:
         game_name=game_name,
     )
     given = parse(PlayArguments[config_type], arguments, "play", default)  # type: ignore
+    game = game_type(given.game)
+    for note in game.notes:
+        print(f"note: {note}", file=sys.stderr)
     record = api.play(
-        game_type(given.game),
+        game,
         given.seating,
         given.episodes,
         given.seed,
@@ -240,6 +250,108 @@ def play(arguments: list[str]) -> int:
     )
     print_match(record, given.json)
     return 0
+
+
+# --- audit -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AuditSeatsArguments(Generic[GameConfig, LearnerConfig]):
+    """Is every seat treated alike, by the game and by the learner? Exit code 0: yes, 1: no."""
+
+    game: GameConfig
+    learner: Annotated[LearnerConfig, tyro.conf.arg(name="")]
+    game_name: Annotated[str, tyro.conf.arg(name="game")] = "stag-hunt"
+    """The game by name; its own fields are --game.FIELD."""
+    player: str = "ppo"
+    """The learner by name; its own fields are options as in coplay train."""
+    steps: int = 300_000
+    """Game steps of each training run."""
+    seeds: int = 8
+    """Seeds of each training run."""
+    seed: int = 0
+    """First seed of all randomness."""
+    copies: int = 256
+    """Game copies played at once."""
+    rollout: int = 32
+    """Steps every copy plays between two updates."""
+    among: str = ""
+    """Player of the other seats while one learner moves through all of them; default: the game's
+    first scripted player."""
+    advantage: float = 0.02
+    """Smallest advantage of one seat, as a share of the reward, that must not be missed."""
+    episodes: int = 2_000_000
+    """Episodes at most, for each player in the test of the seats' worth."""
+    keep_going: bool = False
+    """Train also if a fault is found before."""
+    out: Path | None = None
+    """Folder for the page, the pictures and the training runs; default: a new one below runs/."""
+    json: bool = False
+    """Print the result as one JSON object on standard output."""
+
+
+def audit(arguments: list[str]) -> int:
+    """coplay audit seats …"""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print("usage: coplay audit seats …\n\ncoplay audit seats --help explains all options")
+        return 0
+    if arguments[0] not in AUDITS:
+        raise unknown("audit", arguments[0], AUDITS)
+    return AUDITS[arguments[0]](arguments[1:])
+
+
+def audit_seats(arguments: list[str]) -> int:
+    """coplay audit seats …"""
+    from coplay.evaluation.audit_seats import audit_seats as run_audit
+    from coplay.games import game_parts
+    from coplay.players.seating import learner_parts
+    from coplay.reports.audit_page import write_audit
+    from coplay.reports.progress import ProgressLine
+    from coplay.reports.results import print_audit
+    from coplay.training.config import RunConfig, TrainConfig
+    from coplay.training.train import Interrupted, RunStopped
+
+    game_name = option(arguments, "game") or "stag-hunt"
+    player = option(arguments, "player") or "ppo"
+    game_type, learner_type = game_parts(game_name)[0], learner_parts(player)[0]
+    default: AuditSeatsArguments[Any, Any] = AuditSeatsArguments(
+        game=game_type(), learner=learner_type(), game_name=game_name, player=player
+    )
+    kind = AuditSeatsArguments[game_type, learner_type]  # type: ignore[valid-type]
+    given = parse(kind, arguments, "audit seats", default)
+    run = RunConfig(
+        steps=given.steps,
+        seed=given.seed,
+        seeds=given.seeds,
+        copies=given.copies,
+        rollout=given.rollout,
+        checkpoint_every=given.steps,
+        keep=1,
+    )
+    config = TrainConfig(player, game_name, given.learner, given.game, run)
+    out = given.out or _new_folder("audit", game_name)
+    try:
+        with ProgressLine() as progress:
+            result = run_audit(
+                config,
+                out,
+                given.among,
+                given.advantage,
+                given.episodes,
+                given.keep_going,
+                progress,
+            )
+    except RunStopped as error:
+        print(f"coplay: {error}", file=sys.stderr)
+        return 1
+    except Interrupted:
+        print("coplay: stopped; the same command goes on where it was", file=sys.stderr)
+        return 130
+    print_audit(result, write_audit(out, result), given.json)
+    return 0 if result.passed else 1
+
+
+AUDITS: dict[str, Callable[[list[str]], int]] = {"seats": audit_seats}
 
 
 # --- watch, list, bench ------------------------------------------------------------------------
@@ -307,6 +419,7 @@ def bench(arguments: list[str]) -> int:
 COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "train": train,
     "play": play,
+    "audit": audit,
     "watch": watch,
     "list": list_runs,
     "bench": bench,

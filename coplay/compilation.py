@@ -1,9 +1,13 @@
-"""JAX's persistent compilation cache, on by default in the user's cache folder."""
+"""How programs are compiled: JAX's persistent cache, on by default in the user's cache folder."""
 
 import os
 from pathlib import Path
 
 import jax
+
+QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+"""Compiler options for programs that run a few times only: optimising takes most of the time of
+compiling."""
 
 
 def use_cache() -> None:

@@ -96,3 +96,49 @@ def mean_and_stderr(values: ArrayLike) -> tuple[float, float]:
     if runs.size == 1:
         return float(runs[0]), math.nan
     return float(runs.mean()), float(runs.std(ddof=1) / math.sqrt(runs.size))
+
+
+def spread_of_groups(curves: np.ndarray) -> np.ndarray:
+    """How far the groups' mean curves lie apart, relative to the spread of single runs.
+
+        sum over windows of   var_g(mean_r x_grw) / var_gr(x_grw)
+
+    curves: [..., group, run, window]; windows in which all runs are equal do not count. [...] comes
+    back.
+    """
+    between = curves.mean(axis=-2).var(axis=-2)
+    total = curves.reshape(*curves.shape[:-3], -1, curves.shape[-1]).var(axis=-2)
+    return np.where(total > 0, between / np.where(total > 0, total, 1.0), 0.0).sum(axis=-1)
+
+
+def permutation_p_value(
+    curves: ArrayLike, paired: bool = False, permutations: int = 20_000, seed: int = 0
+) -> float:
+    """The probability that groups which do not differ lie as far apart as these, by
+    `spread_of_groups`; a permutation test, whatever the distribution of the runs.
+
+    curves: [group, run, window], one number per run and window of its course.
+    paired: run r of one group belongs to run r of the others (seats of one training run): numbers
+        are exchanged within a run only. Else any runs are exchanged.
+
+    The given arrangement counts as one of the permutations, so the result is never 0 and at least
+    1 / (permutations + 1).
+    """
+    array = np.asarray(curves, float)
+    groups, runs, windows = array.shape
+    rng = np.random.default_rng(seed)
+    found = spread_of_groups(array) * (1 - 1e-9)  # equal arrangements must not fall to rounding
+    as_large, done = 1, 0
+    portion = max(1, 2_000_000 // array.size)
+    while done < permutations:
+        count = min(portion, permutations - done)
+        if paired:
+            order = rng.random((count, groups, runs)).argsort(axis=1)
+            drawn = np.take_along_axis(array[None], order[..., None], axis=1)
+        else:
+            order = rng.random((count, groups * runs)).argsort(axis=1)
+            drawn = array.reshape(groups * runs, windows)[order]
+            drawn = drawn.reshape(count, groups, runs, windows)
+        as_large += int((spread_of_groups(drawn) >= found).sum())
+        done += count
+    return as_large / (permutations + 1)

@@ -67,6 +67,20 @@ class Learner(eqx.Module):
         """
         raise NotImplementedError
 
+    def stages(
+        self,
+        key: PRNGKeyArray,
+        state: LearnerState,
+        trajectory: Trajectory,
+        progress: Float[Array, ""],
+    ) -> dict[str, Any]:
+        """What `update` would compute on its way, for the seat audit to name the stage at fault.
+
+        Optional. Pytrees by stage, in the order "batch", "advantages", "loss", whose arrays have a
+        leading axis of the active seats.
+        """
+        return {}
+
     def player(self, state: LearnerState, seat: int, greedy: bool = False) -> Player:
         """The player of one seat as it stands, to sit in any seat and learn no more."""
         raise NotImplementedError

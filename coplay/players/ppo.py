@@ -6,7 +6,7 @@ same program over a leading axis of parameter sets; with shared parameters there
 """
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -93,12 +93,18 @@ class PPOPlayer(Player):
 
 
 class PPOState(NamedTuple):
-    """What learning changes; every array has a leading [parameter set] axis."""
+    """What learning changes; every array has a leading [parameter set] axis.
+
+    identity: [set, seat of the game, id] which does not change: the stream of each seat, one-hot,
+        with `shared+id`, else empty. An identity goes with the stream and not with the position,
+        as all that tells seats apart does.
+    """
 
     actor: Network
     critic: Network
     actor_optimiser: optax.OptState
     critic_optimiser: optax.OptState
+    identity: Float[Array, "*set seat id"]
 
 
 class Batch(NamedTuple):
@@ -134,14 +140,12 @@ class PPO(Learner):
             keys = seat_keys(key, streams)[np.array(self.seats)]
         else:
             keys = key[None]
-        return jax.vmap(self._init_set)(keys)
+        return jax.vmap(self._init_set, (0, None))(keys, streams)
 
-    def _init_set(self, key: PRNGKeyArray) -> PPOState:
+    def _init_set(self, key: PRNGKeyArray, streams: Int[Array, " seat"]) -> PPOState:
         config = self.config
         actor_key, critic_key = jax.random.split(key)
-        shape = ViewShape(
-            self.shape.planes, self.shape.features + self._identities.shape[1], self.shape.actions
-        )
+        shape = ViewShape(self.shape.planes, self.shape.features + self._ids, self.shape.actions)
 
         def network(outputs: int, key: PRNGKeyArray, head_scale: float) -> Network:
             return Network(
@@ -156,7 +160,9 @@ class PPO(Learner):
 
         actor = network(self.shape.actions, actor_key, 0.01)
         critic = network(1, critic_key, 1.0)
-        return PPOState(actor, critic, self._optimiser.init(actor), self._optimiser.init(critic))
+        identity = jnp.eye(self.game_seats, self._ids)[streams]
+        start = self._optimiser.init
+        return PPOState(actor, critic, start(actor), start(critic), identity)
 
     @property
     def _optimiser(self) -> optax.GradientTransformation:
@@ -166,11 +172,9 @@ class PPO(Learner):
         )
 
     @property
-    def _identities(self) -> np.ndarray:
-        """[seat of the game, id] one-hot with `shared+id`, else empty rows."""
-        seats = self.game_seats
-        with_id = self.config.parameters == "shared+id"
-        return np.eye(seats, seats if with_id else 0, dtype=np.float32)
+    def _ids(self) -> int:
+        """How many inputs tell the seats apart."""
+        return self.game_seats if self.config.parameters == "shared+id" else 0
 
     @property
     def _rows(self) -> np.ndarray:
@@ -180,7 +184,7 @@ class PPO(Learner):
         return np.array([self.seats.index(seat) for seat in self.active])
 
     def group(self, state: PPOState) -> Group:
-        identity = jnp.asarray(self._identities[np.array(self.active)])
+        identity = state.identity[0, np.array(self.active)]
         if self.config.parameters == "shared":
             actor = jax.tree.map(lambda x: x[0], state.actor)
             return Group(PPOPlayer(actor, identity[0]), self.active, True)
@@ -193,7 +197,7 @@ class PPO(Learner):
     def player(self, state: PPOState, seat: int, greedy: bool = False) -> PPOPlayer:
         row = self.seats.index(seat) if self.config.parameters == "separate" else 0
         actor = jax.tree.map(lambda x: x[row], state.actor)
-        return PPOPlayer(actor, jnp.asarray(self._identities[seat]), greedy)
+        return PPOPlayer(actor, state.identity[0, seat], greedy)
 
     # --- learning ------------------------------------------------------------------------------
 
@@ -204,9 +208,7 @@ class PPO(Learner):
         trajectory: Trajectory,
         progress: Float[Array, ""],
     ) -> tuple[PPOState, dict[str, Float[Array, " seat"]]]:
-        rows = self._rows
-        learning = jax.tree.map(lambda x: x[rows], state)
-        batch = jax.vmap(self._batch)(learning.critic, *self._by_set(trajectory))
+        learning, batch = self._prepare(state, trajectory)
         rate = self.config.learning_rate * (
             1.0 - progress if self.config.schedule == "linear" else 1.0
         )
@@ -232,19 +234,52 @@ class PPO(Learner):
             ),
             "value": jax.vmap(masked_mean, in_axes=(0, 0, None))(batch.value, batch.alive, (0, 1)),
         }
+        rows = self._rows
         state = jax.tree.map(lambda x, new: x.at[rows].set(new), state, learning)
         return state, {name: value.reshape(-1) for name, value in metrics.items()}
 
-    def _by_set(self, trajectory: Trajectory) -> tuple[Trajectory, Float[Array, "set seat id"]]:
-        """The trajectory as [set, time, copy, seat of the set, ...], and the seats' identities."""
-        identity = jnp.asarray(self._identities[np.array(self.active)])
+    def stages(
+        self,
+        key: PRNGKeyArray,
+        state: PPOState,
+        trajectory: Trajectory,
+        progress: Float[Array, ""],
+    ) -> dict[str, Any]:
+        learning, batch = self._prepare(state, trajectory)
+        gradients, terms = jax.vmap(self._gradients)(learning, batch)
+
+        def by_seat(x: Shaped[Array, "set copy time seat *rest"]) -> Array:
+            return jnp.moveaxis(x, 3, 1).reshape(-1, *x.shape[1:3], *x.shape[4:])
+
+        each = len(self.active) // batch.alive.shape[0]
+        seats = jax.tree.map(by_seat, batch)
+        return {
+            "batch": seats._replace(advantage=None, target=None),
+            "advantages": (seats.advantage, seats.target),
+            "loss": (
+                jax.tree.map(lambda x: x.reshape(-1), terms),
+                jax.tree.map(lambda x: jnp.repeat(x, each, axis=0), gradients),
+            ),
+        }
+
+    def _prepare(self, state: PPOState, trajectory: Trajectory) -> tuple[PPOState, Batch]:
+        """The parameter sets of the active seats and their samples, [set, ...]."""
+        rows = self._rows
+        learning = jax.tree.map(lambda x: x[rows], state)
+        by_set = self._by_set(trajectory)
+        # A set of its own for each seat has no identities: any seat's are the same empty row.
+        seats = np.array(self.active[: by_set.alive.shape[-1]])
+        return learning, jax.vmap(self._batch)(learning.critic, by_set, learning.identity[:, seats])
+
+    def _by_set(self, trajectory: Trajectory) -> Trajectory:
+        """The trajectory as [set, time, copy, seat of the set, ...]."""
         if self.config.parameters != "separate":
-            return jax.tree.map(lambda x: x[None], (trajectory, identity))
+            return jax.tree.map(lambda x: x[None], trajectory)
         over = jnp.broadcast_to(trajectory.over, (len(self.active), *trajectory.over.shape))
         last = jax.tree.map(lambda x: jnp.moveaxis(x, 1, 0)[:, :, None], trajectory.last)
         rest = trajectory._replace(over=None, last=None)  # type: ignore[arg-type]
         rest = jax.tree.map(lambda x: jnp.moveaxis(x, 2, 0)[:, :, :, None], rest)
-        return rest._replace(over=over, last=last), identity[:, None]
+        return rest._replace(over=over, last=last)
 
     def _batch(
         self, critic: Network, trajectory: Trajectory, identity: Float[Array, "seat id"]
@@ -282,10 +317,8 @@ class PPO(Learner):
             target=by_copy(advantage + values),
         )
 
-    def _step(
-        self, state: PPOState, batch: Batch, rate: Float[Array, ""] | float
-    ) -> tuple[PPOState, tuple[PPOTerms, Float[Array, ""]]]:
-        """One gradient step of one parameter set on one minibatch."""
+    def _gradients(self, state: PPOState, batch: Batch) -> tuple[tuple[Network, Network], PPOTerms]:
+        """Gradients of actor and critic of one parameter set on some samples."""
         config = self.config
         seats = batch.alive.shape[-1]
         view = batch.view.reshape(-1, batch.view.shape[-1])
@@ -309,9 +342,13 @@ class PPO(Learner):
                 value_weight=config.value_weight,
             )
 
-        (actor_gradient, critic_gradient), terms = jax.grad(loss, has_aux=True)(
-            (state.actor, state.critic)
-        )
+        return jax.grad(loss, has_aux=True)((state.actor, state.critic))
+
+    def _step(
+        self, state: PPOState, batch: Batch, rate: Float[Array, ""] | float
+    ) -> tuple[PPOState, tuple[PPOTerms, Float[Array, ""]]]:
+        """One gradient step of one parameter set on one minibatch."""
+        (actor_gradient, critic_gradient), terms = self._gradients(state, batch)
         norm = optax.tree.norm((actor_gradient, critic_gradient))
         actor, actor_optimiser = self._apply(
             state.actor, actor_gradient, state.actor_optimiser, rate
@@ -319,7 +356,8 @@ class PPO(Learner):
         critic, critic_optimiser = self._apply(
             state.critic, critic_gradient, state.critic_optimiser, rate
         )
-        return PPOState(actor, critic, actor_optimiser, critic_optimiser), (terms, norm)
+        state = PPOState(actor, critic, actor_optimiser, critic_optimiser, state.identity)
+        return state, (terms, norm)
 
     def _apply(
         self,

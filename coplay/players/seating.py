@@ -30,6 +30,14 @@ LEARNERS: dict[str, tuple[type, Callable[..., Learner]]] = {
 """name -> (configuration, learner); see `Learner` for how a learner is made."""
 
 
+def register_learner(name: str, config: type, learner: Callable[..., Learner]) -> None:
+    """Make a learner of one's own known by a name, to `coplay.train`, seatings and audits.
+
+    config: a frozen dataclass; learner: made as said in `Learner`.
+    """
+    LEARNERS[name] = (config, learner)
+
+
 def learner_parts(name: str) -> tuple[type, Callable[..., Learner]]:
     """The configuration and the class of a learner, or an error with the nearest name."""
     if name not in LEARNERS:

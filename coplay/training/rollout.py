@@ -100,10 +100,22 @@ def seat_views(game: Game, state: State, observation: Observation, table: Table)
     )
 
 
-def new_table(game: Game, groups: tuple[Group, ...], key: PRNGKeyArray, copies: int) -> Table:
-    """Fresh games for `copies` copies and players with an empty memory."""
+def fresh_states(game: Game, keys: Key[Array, " copy"], order: Int[Array, " seat"] | None) -> State:
+    """Fresh states, [copy, ...]; with an order, renumbered so that new seat i is old `order[i]`."""
+    state = jax.vmap(game.reset)(keys)
+    return state if order is None else jax.vmap(game.permute_seats, (0, None))(state, order)
+
+
+def new_table(
+    game: Game,
+    groups: tuple[Group, ...],
+    key: PRNGKeyArray,
+    copies: int,
+    order: Int[Array, " seat"] | None = None,
+) -> Table:
+    """Fresh games for `copies` copies and players with an empty memory; `order` as in `rollout`."""
     return Table(
-        state=jax.vmap(game.reset)(jax.random.split(key, copies)),
+        state=fresh_states(game, jax.random.split(key, copies), order),
         memory=tuple(group.start(copies) for group in groups),
         time=jnp.zeros(copies, jnp.int32),
         episode=jnp.zeros(copies, jnp.int32),
@@ -142,11 +154,16 @@ def rollout(
     key: PRNGKeyArray,
     steps: int,
     streams: Int[Array, " seat"],
+    order: Int[Array, " seat"] | None = None,
 ) -> tuple[Table, Trajectory]:
-    """Play `steps` steps in every copy, from where the table stands."""
+    """Play `steps` steps in every copy, from where the table stands.
+
+    order: an audit renumbers the seats of every fresh state, to play the same games with everyone
+        in another seat.
+    """
     copies, seats = table.gained.shape
     step_key, reset_key, act_key, choice_key = jax.random.split(key, 4)
-    fresh = jax.vmap(game.reset)(jax.random.split(reset_key, steps * copies))
+    fresh = fresh_states(game, jax.random.split(reset_key, steps * copies), order)
     fresh = jax.tree.map(lambda x: x.reshape(steps, copies, *x.shape[1:]), fresh)
     uniform = seat_uniforms(choice_key, streams, steps * copies).reshape(seats, steps, copies)
     act_keys = jax.vmap(lambda k: seat_keys(k, streams))(jax.random.split(act_key, steps))

@@ -60,7 +60,9 @@ def filled(learner: PPO, seed: int = 0) -> PPOState:
     networks = jax.tree.map(
         lambda x: (0.4 * rng.normal(size=x.shape)).astype(np.float32), shapes[:2]
     )
-    return PPOState(*networks, *jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes[2:]))
+    optimisers = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes[2:4])
+    sets, seats, ids = shapes.identity.shape
+    return PPOState(*networks, *optimisers, jnp.tile(jnp.eye(seats, ids), (sets, 1, 1)))
 
 
 def views(rng: np.random.Generator, *lead: int) -> Observation:

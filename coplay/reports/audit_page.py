@@ -1,0 +1,169 @@
+"""What a seat audit leaves in its folder: audit.json, index.html, and its pictures."""
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from coplay.evaluation.audit import Audit, Check
+from coplay.files import replacing, write_json
+from coplay.games.drawing import FAINT_INK, GRID, INK, seat_colour
+from coplay.reports import page
+
+DPI = 100
+
+
+def write_audit(out: Path, audit: Audit) -> Path:
+    """Writes everything and returns the page."""
+    out.mkdir(parents=True, exist_ok=True)
+    write_json(out / "audit.json", audit.as_json())
+    parts = [
+        page.paragraph(audit.words, f"verdict {'pass' if audit.passed else 'fail'}"),
+        page.heading("Checks"),
+        page.table(
+            ("", "stage", "check", "what was found"),
+            (
+                ("passed" if check.passed else "FAILED", check.stage, check.name, check.detail)
+                for check in audit.checks
+            ),
+        ),
+    ]
+    for name, title, words, draw in PICTURES:
+        checks = [check for check in audit.checks if name in check.figures]
+        if checks:
+            path = out / f"{title.split(':')[0].lower().replace(' ', '_')}.png"
+            figure = draw(checks)
+            with replacing(path) as unfinished:
+                figure.savefig(unfinished, format="png", dpi=DPI)
+            parts += [page.heading(title), page.picture(path, title), page.paragraph(words)]
+    path = out / "index.html"
+    page.write_page(path, f"Seat audit: {audit.subject}", parts)
+    return path
+
+
+def _figure(columns: int, width: float = 9.0, height: float = 3.6) -> tuple[Figure, list[Axes]]:
+    figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = [figure.add_subplot(1, columns, 1 + column) for column in range(columns)]
+    for one in axes:
+        one.spines[["top", "right"]].set_visible(False)
+        one.spines[["left", "bottom"]].set_color(FAINT_INK)
+        one.tick_params(colors=INK, labelsize=9, color=FAINT_INK)
+        one.grid(axis="y", color=GRID, linewidth=0.8)
+        one.set_axisbelow(True)
+    return figure, axes
+
+
+def draw_worth(checks: list[Check]) -> Figure:
+    """Every seat's advantage over the team, with its 95 % interval, one panel per player."""
+    figure, panels = _figure(len(checks))
+    for axes, check in zip(panels, checks, strict=True):
+        found = check.figures
+        mean, low, high = (np.array(found[name]) for name in ("mean", "low", "high"))
+        size = np.abs(mean).mean() or 1.0
+        team = mean.mean()
+        for seat in range(len(mean)):
+            middle = 100 * (mean[seat] - team) / size
+            reach = 100 * (high[seat] - low[seat]) / 2 / size
+            axes.errorbar(seat, middle, reach, fmt="o", color=seat_colour(seat), capsize=4)
+        axes.axhline(0, color=FAINT_INK, linewidth=1)
+        widest = 100 * found["detectable"]
+        for edge in (-widest, widest):
+            axes.axhline(edge, color=FAINT_INK, linewidth=1, linestyle=(0, (5, 3)))
+        axes.set_xticks(range(len(mean)), [f"seat {seat}" for seat in range(len(mean))])
+        axes.set_title(f"{found['player']}: {team:.3g} per episode", fontsize=11, color=INK)
+    panels[0].set_ylabel("difference from the team, %", color=INK)
+    return figure
+
+
+def draw_differences(checks: list[Check]) -> Figure:
+    """The largest difference of every exact check beside what is allowed, on a logarithmic axis."""
+    figure, (axes,) = _figure(1, height=0.9 + 0.45 * len(checks))
+    floor = 1e-9
+    for row, check in enumerate(reversed(checks)):
+        found = max(check.figures["difference"], floor)
+        colour = seat_colour(0) if check.passed else "#b3261e"
+        axes.barh(row, np.log10(found / floor), left=np.log10(floor), height=0.5, color=colour)
+        allowed = np.log10(check.figures["allowed"])
+        axes.plot([allowed, allowed], [row - 0.35, row + 0.35], color=INK, linewidth=2)
+        if check.figures["difference"] == 0:
+            axes.annotate("bit for bit", (np.log10(floor) + 0.1, row), va="center", fontsize=9)
+    axes.set_yticks(range(len(checks)), [check.name for check in reversed(checks)])
+    axes.set_xlim(np.log10(floor), 1)
+    axes.set_xlabel("largest relative difference, power of ten (black: allowed)", color=INK)
+    return figure
+
+
+def draw_influence(checks: list[Check]) -> Figure:
+    """Who learns from whom."""
+    influence = np.array(checks[0].figures["influence"])
+    figure, (axes,) = _figure(1, width=5.0, height=4.0)
+    axes.grid(visible=False)
+    shown = axes.imshow(np.minimum(influence, 1.0), cmap="Blues", vmin=0, vmax=1)
+    for (i, j), value in np.ndenumerate(influence):
+        colour = "white" if value > 0.6 else INK
+        axes.annotate(f"{value:.2g}", (j, i), ha="center", va="center", color=colour)
+    seats = range(len(influence))
+    axes.set_xticks(seats, [f"seat {seat}" for seat in seats])
+    axes.set_yticks(seats, [f"seat {seat}" for seat in seats])
+    axes.set_xlabel("whose rewards are changed", color=INK)
+    axes.set_ylabel("whose learning changes", color=INK)
+    figure.colorbar(shown, ax=axes, shrink=0.8)
+    return figure
+
+
+def draw_curves(name: str, checks: list[Check]) -> Figure:
+    """Curves of every seat: mean over seeds, and the range between the seeds."""
+    figure, panels = _figure(len(checks), width=4.0 + 2.6 * len(checks))
+    for axes, check in zip(panels, checks, strict=True):
+        curves = np.array(check.figures[name])  # [seat, seed, window]
+        window = np.arange(1, curves.shape[-1] + 1)
+        for seat, of_seat in enumerate(curves):
+            colour = seat_colour(seat)
+            axes.fill_between(window, of_seat.min(0), of_seat.max(0), color=colour, alpha=0.12)
+            axes.plot(window, of_seat.mean(0), color=colour, label=f"seat {seat}")
+        axes.set_title(check.figures["metric"].replace("_", " "), fontsize=11, color=INK)
+        axes.set_xticks(window)
+        axes.set_xlabel(f"part of the run (of {curves.shape[-1]})", color=INK)
+    panels[0].legend(frameon=False, fontsize=9)
+    return figure
+
+
+PICTURES = (
+    (
+        "player",
+        "Worth of the seats: the same player in all of them",
+        "Points: how far each seat's reward per episode is from the mean of all seats, with a 95 % "
+        "interval. Dashed: the smallest advantage that the test finds all but surely.",
+        draw_worth,
+    ),
+    (
+        "difference",
+        "Exact comparisons: everyone moved to another seat",
+        "How far what is computed in the new seats lies from what was computed in the old ones.",
+        draw_differences,
+    ),
+    (
+        "influence",
+        "Influence: who learns from whom",
+        "How much what a seat learns changes when the rewards of a seat are others, relative to "
+        "all it learns. Separate players: only the diagonal. Shared parameters: everywhere.",
+        draw_influence,
+    ),
+    (
+        "one_learner",
+        "Moved learner: one learner in every seat",
+        "Lines: means over the seeds. Bands: from the lowest to the highest seed.",
+        partial(draw_curves, "one_learner"),
+    ),
+    (
+        "self_play",
+        "Self-play: the learner in all seats",
+        "Lines: means over the seeds. Bands: from the lowest to the highest seed.",
+        partial(draw_curves, "self_play"),
+    ),
+)
+"""(figure a check must have, title, words below, how to draw)."""
