@@ -13,8 +13,15 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from coplay.errors import UserError
 from coplay.games.game import Game, State
-from coplay.players.player import Group, Memory, notice_all
-from coplay.training.rollout import Table, act_all, new_table, seat_keys, seat_uniforms
+from coplay.players.player import Group, notice_all
+from coplay.training.rollout import (
+    Table,
+    act_all,
+    new_table,
+    nothing_done,
+    seat_keys,
+    seat_uniforms,
+)
 
 MOST_COPIES = 1024
 
@@ -78,6 +85,8 @@ def one_step(
         time=table.time + 1,
         gained=table.gained + reward,
         stayed=table.stayed + counts,
+        last_action=jnp.where(counts, action, table.last_action),
+        last_reward=jnp.where(counts, reward, table.last_reward),
     )
     return table, action, reward, over | ended
 
@@ -87,11 +96,11 @@ def play_episodes(
 ) -> tuple[Float[Array, "episode copy seat"], Int[Array, "episode copy seat"]]:
     """Every copy plays `episodes` whole episodes: rewards and steps in the game of every seat."""
 
-    def one_episode(memory: tuple[Memory, ...], drawn: tuple) -> tuple[tuple[Memory, ...], tuple]:
+    def one_episode(kept: dict[str, Any], drawn: tuple) -> tuple[dict[str, Any], tuple]:
         key, number = drawn
         reset_key, play_key = jax.random.split(key)
         table = new_table(game, (), reset_key, copies)
-        table = table._replace(memory=memory, episode=table.episode + number)
+        table = table._replace(episode=table.episode + number, **kept)
 
         def going(carry: tuple) -> Bool[Array, ""]:
             return ~jnp.all(carry[1])
@@ -103,11 +112,12 @@ def play_episodes(
             return table, over, step + 1
 
         table, _, _ = jax.lax.while_loop(going, go, (table, jnp.zeros(copies, bool), 0))
-        return table.memory, (table.gained, table.stayed)
+        return {name: getattr(table, name) for name in kept}, (table.gained, table.stayed)
 
     memory = tuple(group.start(copies) for group in groups)
+    kept = {"memory": memory, **nothing_done(copies, game.seats)}
     drawn = (jax.random.split(key, episodes), jnp.arange(episodes))
-    _, counted = jax.lax.scan(one_episode, memory, drawn)
+    _, counted = jax.lax.scan(one_episode, kept, drawn)
     return counted
 
 

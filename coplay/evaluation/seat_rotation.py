@@ -3,7 +3,7 @@
 New seat i is old seat `order[i]`, with its player, its randomness (its stream) and its place in
 every layout. What is then seen, played and learned in seat i must be what was seen, played and
 learned in seat `order[i]` before. Whatever a learner is made of, only the public protocol is used:
-`init`, `group`, `update`, `player`, and `stages` where it is offered.
+`init`, `group`, `watch`, `update`, `player`, and `stages` where it is offered.
 """
 
 from collections.abc import Callable, Iterator
@@ -46,6 +46,7 @@ PLAYED = (
     ("final", "ego view"),
     ("episode_reward", "reward bookkeeping"),
     ("episode_steps", "reward bookkeeping"),
+    ("past", "reward bookkeeping"),
 )
 """Parts of a trajectory in the order in which a step makes them -> the stage that makes them."""
 
@@ -90,12 +91,12 @@ def learner_checks(
     game: Game, learner: Learner, copies: int, steps: int, seed: int
 ) -> Iterator[Check]:
     """Play and learning with everyone in another seat; the learner sits in all seats."""
-    play, learn = _programs(learner, copies, steps, seed)
+    play, learn = _programs(game, learner, copies, steps, seed)
     seats = game.seats
     orders = [np.roll(np.arange(seats), -turn) for turn in range(seats)]
     worlds = [play(game, jnp.asarray(order)) for order in orders]
     yield _start_check([players for players, _ in worlds], orders)
-    yield _play_check([played for _, played in worlds], orders)
+    yield _play_check(game, [played for _, played in worlds], orders)
 
     # From here on every learner is given the same games, renumbered: what went wrong above does
     # not cover what goes wrong below.
@@ -104,7 +105,7 @@ def learner_checks(
     yield _after_leaving_check(first, learn, played)
     influence, moved = _influence(first, learn, played, seed)
     yield _own_trajectory_check(influence)
-    turned = [first, *(learn(jnp.asarray(o), turn_seats(played, o)) for o in orders[1:])]
+    turned = [first, *(learn(jnp.asarray(o), turn_seats(game, played, o)) for o in orders[1:])]
     for stage in sorted(first.stages, key=LEARNING.index):
         yield _stage_check(stage, turned, orders)
     yield _update_check(turned, orders, moved)
@@ -112,7 +113,7 @@ def learner_checks(
 
 
 def _programs(
-    learner: Learner, copies: int, steps: int, seed: int
+    game: Game, learner: Learner, copies: int, steps: int, seed: int
 ) -> tuple[Callable[..., Any], Callable[..., Learned]]:
     """Two compiled programs: play from the beginning, and learn from given trajectories."""
     init_key, table_key, play_key, learn_key = jax.random.split(jax.random.key(seed), 4)
@@ -134,9 +135,9 @@ def _programs(
         return players(state), played
 
     @partial(jax.jit, compiler_options=QUICK)
-    def learn(order: Int[Array, " seat"], played: Trajectory) -> Learned:
+    def compiled(game: Game, order: Int[Array, " seat"], played: Trajectory) -> Learned:
         def once(state: Any, given: tuple) -> tuple[Any, tuple]:
-            key, trajectory = given
+            key, trajectory = given[0], learner.watch(game, given[1])
             named = learner.stages(key, state, trajectory, jnp.float32(0))
             state, metrics = learner.update(key, state, trajectory, jnp.float32(0))
             return state, (named, metrics)
@@ -145,15 +146,25 @@ def _programs(
         state, (named, metrics) = jax.lax.scan(once, start, (learn_keys, played))
         return Learned(players(start), players(state), named, metrics)
 
-    return play, learn
+    return play, partial(compiled, game)
 
 
-def turn_seats(played: Trajectory, order: np.ndarray) -> Trajectory:
-    """Trajectories [rollout, time, copy, seat, ...] with the seats renumbered."""
+def turn_seats(game: Game, played: Trajectory, order: np.ndarray) -> Trajectory:
+    """Trajectories [rollout, time, copy, seat, ...] of one group with the seats renumbered."""
     rest = played._replace(over=None, last=None)  # type: ignore[arg-type]
+    rest = rest._replace(state=None, after=None, memory=None)
     rest = jax.tree.map(lambda x: x[:, :, :, order], rest)
     last = jax.tree.map(lambda x: x[:, :, order], played.last)
-    return rest._replace(over=played.over, last=last)
+    memory = jax.tree.map(lambda x: x[:, order], played.memory)
+    seats = jnp.asarray(order)
+    renumber = jax.vmap(jax.vmap(jax.vmap(lambda state: game.permute_seats(state, seats))))
+    return rest._replace(
+        over=played.over,
+        last=last,
+        state=renumber(played.state),
+        after=renumber(played.after),
+        memory=memory,
+    )
 
 
 def _start_check(worlds: list[tuple[Any, ...]], orders: list[np.ndarray]) -> Check:
@@ -175,12 +186,12 @@ def _start_check(worlds: list[tuple[Any, ...]], orders: list[np.ndarray]) -> Che
     )
 
 
-def _play_check(worlds: list[Trajectory], orders: list[np.ndarray]) -> Check:
+def _play_check(game: Game, worlds: list[Trajectory], orders: list[np.ndarray]) -> Check:
     """The earliest step at which play differs, and what differs there first, name the stage."""
     name = "the same games played with everyone in another seat"
     found: list[tuple[int, int, int]] = []  # (step, part, turn)
     for turn, (played, order) in enumerate(zip(worlds, orders, strict=True)):
-        expected = turn_seats(worlds[0], order)
+        expected = turn_seats(game, worlds[0], order)
         for part, (field, _) in enumerate(PLAYED):
             mine, theirs = getattr(played, field), getattr(expected, field)
             wrong = _differs_by_step(mine, theirs)
