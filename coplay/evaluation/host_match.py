@@ -12,7 +12,7 @@ from coplay.host.pool import Pool
 from coplay.host.seats import Views
 from coplay.players.player import Group, Memory
 from coplay.training.host import following
-from coplay.training.rollout import Table, act_all, seat_keys, seat_uniforms
+from coplay.training.rollout import Table, act_all, nothing_done, seat_keys, seat_uniforms
 
 
 @jax.jit
@@ -40,7 +40,8 @@ def host_table(game: HostGame, groups: tuple[Group, ...], views: Views) -> Table
     number: Any = np.zeros(copies, np.int32)
     memory = tuple(group.start(copies) for group in groups)
     state = state_of(views)
-    return Table(state, memory, number, number, nothing, nothing.astype(np.int32))
+    stayed = nothing.astype(np.int32)
+    return Table(state, memory, number, number, nothing, stayed, **nothing_done(copies, game.seats))
 
 
 def play_host_episodes(
@@ -70,7 +71,7 @@ def play_host_episodes(
             steps[row, every] += views.alive & active[:, None]
             over = stepped.over.copy()
             views = following(views, stepped)
-            table = table._replace(memory=memory)
+            table = _remembering(table, memory, action, stepped.reward)
             time, episode, step = np.where(over, 0, time + 1), episode + over, step + 1
             active = episode < episodes
     return reward, steps
@@ -94,9 +95,20 @@ def record_host_episode(
             rewards.append(stepped.reward[0].copy())
             over = bool(stepped.over[0])
             now = state_of(Views(*(array.copy() for array in stepped.after)))
-            table = table._replace(state=now, memory=memory, time=table.time + 1)
+            table = _remembering(table, memory, action, stepped.reward)
+            table = table._replace(state=now, time=table.time + 1)
             states.append(_scene(game, pool, now))
     return states, np.stack(actions), np.stack(rewards)
+
+
+def _remembering(table: Table, memory: Any, action: Any, reward: np.ndarray) -> Table:
+    """The table with what players remember of a step that was played from it."""
+    alive = np.asarray(table.state.alive)
+    return table._replace(
+        memory=memory,
+        last_action=np.where(alive, action, table.last_action),  # type: ignore[arg-type]
+        last_reward=np.where(alive, reward, table.last_reward),  # type: ignore[arg-type]
+    )
 
 
 def _scene(game: HostGame, pool: Pool, state: HostState) -> HostState:

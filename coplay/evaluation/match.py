@@ -16,8 +16,15 @@ from coplay.errors import UserError
 from coplay.evaluation.host_match import play_host_episodes, record_host_episode
 from coplay.games.game import Game, State
 from coplay.games.host_game import HostGame
-from coplay.players.player import Group, Memory, notice_all
-from coplay.training.rollout import Table, act_all, new_table, seat_keys, seat_uniforms
+from coplay.players.player import Group, notice_all
+from coplay.training.rollout import (
+    Table,
+    act_all,
+    new_table,
+    nothing_done,
+    seat_keys,
+    seat_uniforms,
+)
 
 MOST_COPIES, MOST_HOST_COPIES = 1024, 64
 
@@ -85,6 +92,8 @@ def one_step(
         time=table.time + 1,
         gained=table.gained + reward,
         stayed=table.stayed + counts,
+        last_action=jnp.where(counts, action, table.last_action),
+        last_reward=jnp.where(counts, reward, table.last_reward),
     )
     return table, action, reward, over | ended
 
@@ -99,11 +108,11 @@ def play_episodes(
     """Every copy plays `episodes` whole episodes: rewards and steps in the game of every seat, and
     the game's scores."""
 
-    def one_episode(memory: tuple[Memory, ...], drawn: tuple) -> tuple[tuple[Memory, ...], tuple]:
+    def one_episode(kept: dict[str, Any], drawn: tuple) -> tuple[dict[str, Any], tuple]:
         key, number = drawn
         reset_key, play_key = jax.random.split(key)
         table = new_table(game, (), reset_key, copies)
-        table = table._replace(memory=memory, episode=table.episode + number)
+        table = table._replace(episode=table.episode + number, **kept)
 
         def going(carry: tuple) -> Bool[Array, ""]:
             return ~jnp.all(carry[1])
@@ -122,11 +131,12 @@ def play_episodes(
 
         start = (table, jnp.zeros(copies, bool), 0, scores_of(table))
         table, _, _, scores = jax.lax.while_loop(going, go, start)
-        return table.memory, (table.gained, table.stayed, scores)
+        return {name: getattr(table, name) for name in kept}, (table.gained, table.stayed, scores)
 
     memory = tuple(group.start(copies) for group in groups)
+    kept = {"memory": memory, **nothing_done(copies, game.seats)}
     drawn = (jax.random.split(key, episodes), jnp.arange(episodes))
-    _, counted = jax.lax.scan(one_episode, memory, drawn)
+    _, counted = jax.lax.scan(one_episode, kept, drawn)
     return counted
 
 

@@ -46,6 +46,7 @@ PLAYED = (
     ("final", "ego view"),
     ("episode_reward", "reward bookkeeping"),
     ("episode_steps", "reward bookkeeping"),
+    ("past", "reward bookkeeping"),
 )
 """Parts of a trajectory in the order in which a step makes them -> the stage that makes them."""
 
@@ -149,11 +150,12 @@ def _programs(
 
 
 def turn_seats(game: Game, played: Trajectory, order: np.ndarray) -> Trajectory:
-    """Trajectories [rollout, time, copy, seat, ...] with the seats renumbered."""
+    """Trajectories [rollout, time, copy, seat, ...] of one group with the seats renumbered."""
     rest = played._replace(over=None, last=None)  # type: ignore[arg-type]
-    rest = rest._replace(state=None, after=None)
+    rest = rest._replace(state=None, after=None, memory=None)
     rest = jax.tree.map(lambda x: x[:, :, :, order], rest)
     last = jax.tree.map(lambda x: x[:, :, order], played.last)
+    memory = jax.tree.map(lambda x: x[:, order], played.memory)
     seats = jnp.asarray(order)
     renumber = jax.vmap(jax.vmap(jax.vmap(lambda state: game.permute_seats(state, seats))))
     return rest._replace(
@@ -161,6 +163,7 @@ def turn_seats(game: Game, played: Trajectory, order: np.ndarray) -> Trajectory:
         last=last,
         state=renumber(played.state),
         after=renumber(played.after),
+        memory=memory,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
@@ -88,11 +89,14 @@ class Learner(eqx.Module):
 
 def of_seats(trajectory: Trajectory, seats: tuple[int, ...]) -> Trajectory:
     """The part of a trajectory that concerns some seats, in their order."""
-    trajectory = trajectory._replace(state=None, after=None)
+    memory = trajectory.memory
+    if memory is not None:
+        memory = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), memory.get(seats, ()))
+    trajectory = trajectory._replace(state=None, after=None, memory=memory)
     if seats == tuple(range(trajectory.alive.shape[2])):
         return trajectory
     index = np.array(seats)
-    everyone = trajectory._replace(over=None, last=None)  # type: ignore[arg-type]
+    everyone = trajectory._replace(over=None, last=None, memory=None)  # type: ignore[arg-type]
     part = jax.tree.map(lambda x: x[:, :, index], everyone)
     last = jax.tree.map(lambda x: x[:, index], trajectory.last)
-    return part._replace(over=trajectory.over, last=last)
+    return part._replace(over=trajectory.over, last=last, memory=memory)

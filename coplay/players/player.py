@@ -28,6 +28,8 @@ class View(NamedTuple):
         planners, which are given the game. Learned policies use the observation alone.
     time: [copy] steps played in the episode.
     episode: [copy] episodes finished before this one.
+    last_action, last_reward: [copy] what the seat did and got in its last step in the game, which
+        may have been in an episode before; -1 and 0 if there was none.
     """
 
     observation: Observation
@@ -35,6 +37,8 @@ class View(NamedTuple):
     state: State
     time: Int[Array, " copy"]
     episode: Int[Array, " copy"]
+    last_action: Int[Array, " copy"]
+    last_reward: Float[Array, " copy"]
 
 
 class Player(eqx.Module):

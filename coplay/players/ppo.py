@@ -25,6 +25,8 @@ from coplay.training.advantages import explained_variance, gae, masked_mean, nor
 from coplay.training.ppo_loss import PPOTerms, ppo_loss
 from coplay.training.rollout import Trajectory, rows_where, seat_keys
 
+Net = Any  # a `Network`, or what a learner built on this one has in its place
+
 
 @dataclass(frozen=True)
 class PPOConfig:
@@ -100,8 +102,8 @@ class PPOState(NamedTuple):
         as all that tells seats apart does.
     """
 
-    actor: Network
-    critic: Network
+    actor: Net
+    critic: Net
     actor_optimiser: optax.OptState
     critic_optimiser: optax.OptState
     identity: Float[Array, "*set seat id"]
@@ -111,7 +113,8 @@ class Batch(NamedTuple):
     """Samples of one parameter set, [copy, time, seat of the set, ...].
 
     A minibatch is made of whole game copies: shuffling those is cheap, and their rows lie together
-    in memory. `view` are the flattened ego views.
+    in memory. `view` are the flattened ego views. `past`: what a recurrent network needs besides;
+    what has no time has a time axis of length 1.
     """
 
     view: Float[Array, "copy time seat inputs"]
@@ -122,6 +125,7 @@ class Batch(NamedTuple):
     value: Float[Array, "copy time seat"]
     advantage: Float[Array, "copy time seat"]
     target: Float[Array, "copy time seat"]
+    past: Any = ()
 
 
 class PPO(Learner):
@@ -143,26 +147,25 @@ class PPO(Learner):
         return jax.vmap(self._init_set, (0, None))(keys, streams)
 
     def _init_set(self, key: PRNGKeyArray, streams: Int[Array, " seat"]) -> PPOState:
-        config = self.config
         actor_key, critic_key = jax.random.split(key)
         shape = ViewShape(self.shape.planes, self.shape.features + self._ids, self.shape.actions)
-
-        def network(outputs: int, key: PRNGKeyArray, head_scale: float) -> Network:
-            return Network(
-                shape,
-                outputs,
-                key=key,
-                hidden=config.hidden,
-                channels=config.channels if config.network == "cnn" else (),
-                activation=config.activation,
-                head_scale=head_scale,
-            )
-
-        actor = network(self.shape.actions, actor_key, 0.01)
-        critic = network(1, critic_key, 1.0)
+        actor = self._network(shape, self.shape.actions, actor_key, 0.01)
+        critic = self._network(shape, 1, critic_key, 1.0)
         identity = jnp.eye(self.game_seats, self._ids)[streams]
         start = self._optimiser.init
         return PPOState(actor, critic, start(actor), start(critic), identity)
+
+    def _network(self, shape: ViewShape, outputs: int, key: PRNGKeyArray, head_scale: float) -> Net:
+        config = self.config
+        return Network(
+            shape,
+            outputs,
+            key=key,
+            hidden=config.hidden,
+            channels=config.channels if config.network == "cnn" else (),
+            activation=config.activation,
+            head_scale=head_scale,
+        )
 
     @property
     def _optimiser(self) -> optax.GradientTransformation:
@@ -186,18 +189,24 @@ class PPO(Learner):
     def group(self, state: PPOState) -> Group:
         identity = state.identity[0, np.array(self.active)]
         if self.config.parameters == "shared":
-            actor = jax.tree.map(lambda x: x[0], state.actor)
-            return Group(PPOPlayer(actor, identity[0]), self.active, True)
+            actor, critic = jax.tree.map(lambda x: x[0], (state.actor, state.critic))
+            return Group(self._player(actor, identity[0], False, critic), self.active, True)
         rows = (
             self._rows if self.config.parameters == "separate" else np.zeros(len(self.active), int)
         )
-        actor = jax.tree.map(lambda x: x[rows], state.actor)
-        return Group(PPOPlayer(actor, identity), self.active, False)
+        actor, critic = jax.tree.map(lambda x: x[rows], (state.actor, state.critic))
+        return Group(self._player(actor, identity, False, critic), self.active, False)
 
-    def player(self, state: PPOState, seat: int, greedy: bool = False) -> PPOPlayer:
+    def player(self, state: PPOState, seat: int, greedy: bool = False) -> Player:
         row = self.seats.index(seat) if self.config.parameters == "separate" else 0
         actor = jax.tree.map(lambda x: x[row], state.actor)
-        return PPOPlayer(actor, state.identity[0, seat], greedy)
+        return self._player(actor, state.identity[0, seat], greedy)
+
+    def _player(
+        self, actor: Net, identity: Float[Array, "*seat id"], greedy: bool, critic: Net = None
+    ) -> Player:
+        """A player; with the critic while it learns."""
+        return PPOPlayer(actor, identity, greedy)
 
     # --- learning ------------------------------------------------------------------------------
 
@@ -276,31 +285,23 @@ class PPO(Learner):
         if self.config.parameters != "separate":
             return jax.tree.map(lambda x: x[None], trajectory)
         over = jnp.broadcast_to(trajectory.over, (len(self.active), *trajectory.over.shape))
-        last = jax.tree.map(lambda x: jnp.moveaxis(x, 1, 0)[:, :, None], trajectory.last)
-        rest = trajectory._replace(over=None, last=None)  # type: ignore[arg-type]
+        last, memory = jax.tree.map(
+            lambda x: jnp.moveaxis(x, 1, 0)[:, :, None], (trajectory.last, trajectory.memory)
+        )
+        rest = trajectory._replace(over=None, last=None, memory=None)  # type: ignore[arg-type]
         rest = jax.tree.map(lambda x: jnp.moveaxis(x, 2, 0)[:, :, :, None], rest)
-        return rest._replace(over=over, last=last)
+        return rest._replace(over=over, last=last, memory=memory)
 
     def _batch(
-        self, critic: Network, trajectory: Trajectory, identity: Float[Array, "seat id"]
+        self, critic: Net, trajectory: Trajectory, identity: Float[Array, "seat id"]
     ) -> Batch:
         """Values, advantages and targets of one set's trajectory."""
-
-        def value(observation: Observation) -> Array:
-            return critic(flatten(observation, identity))[..., 0]
-
-        def by_copy(x: Shaped[Array, "time copy *rest"]) -> Shaped[Array, "copy time *rest"]:
-            return jnp.swapaxes(x, 0, 1)
-
-        # Turned round while the planes are still single bytes, then written once as floats.
-        view = flatten(jax.tree.map(by_copy, trajectory.observation), identity)
-        values = by_copy(critic(view)[..., 0])
-        final = rows_where(value, jnp.any(trajectory.truncated, axis=-1), trajectory.final)
+        view, past, value, final, last = self._values(critic, trajectory, identity)
         advantage = gae(
             trajectory.reward,
-            values,
+            by_copy(value),
             final,
-            value(trajectory.last),
+            last,
             trajectory.terminated,
             trajectory.truncated,
             self.config.discount,
@@ -312,24 +313,44 @@ class PPO(Learner):
             alive=by_copy(trajectory.alive),
             action=by_copy(trajectory.action),
             log_policy=by_copy(trajectory.log_policy),
-            value=by_copy(values),
+            value=value,
             advantage=by_copy(normalise(advantage, trajectory.alive)),
-            target=by_copy(advantage + values),
+            target=by_copy(advantage) + value,
+            past=past,
         )
 
-    def _gradients(self, state: PPOState, batch: Batch) -> tuple[tuple[Network, Network], PPOTerms]:
+    def _values(
+        self, critic: Net, trajectory: Trajectory, identity: Float[Array, "seat id"]
+    ) -> tuple[
+        Float[Array, "copy time seat inputs"],
+        Any,
+        Float[Array, "copy time seat"],
+        Float[Array, "time copy seat"],
+        Float[Array, "copy seat"],
+    ]:
+        """What the networks are given (`Batch.view` and `Batch.past`), and the values of that, of
+        the final views where an episode was cut, and of the last views."""
+
+        def value(observation: Observation) -> Array:
+            return critic(flatten(observation, identity))[..., 0]
+
+        # Turned round while the planes are still single bytes, then written once as floats.
+        view = flatten(jax.tree.map(by_copy, trajectory.observation), identity)
+        final = rows_where(value, jnp.any(trajectory.truncated, axis=-1), trajectory.final)
+        return view, (), critic(view)[..., 0], final, value(trajectory.last)
+
+    def _gradients(self, state: PPOState, batch: Batch) -> tuple[tuple[Net, Net], PPOTerms]:
         """Gradients of actor and critic of one parameter set on some samples."""
         config = self.config
         seats = batch.alive.shape[-1]
-        view = batch.view.reshape(-1, batch.view.shape[-1])
-        old = jax.tree.map(_samples_of_one, batch._replace(view=None))  # type: ignore[arg-type]
+        rest = batch._replace(view=None, past=())  # type: ignore[arg-type]
+        old = jax.tree.map(_samples_of_one, rest)
 
-        def loss(networks: tuple[Network, Network]) -> tuple[Float[Array, ""], PPOTerms]:
-            actor, critic = networks
-            logits = actor(view).reshape(-1, seats, self.shape.actions)
+        def loss(networks: tuple[Net, Net]) -> tuple[Float[Array, ""], PPOTerms]:
+            logits, values = self._outputs(networks, batch)
             return ppo_loss(
-                categorical.log_policy(logits, old.legal),
-                critic(view).reshape(-1, seats),
+                categorical.log_policy(logits.reshape(-1, seats, self.shape.actions), old.legal),
+                values.reshape(-1, seats),
                 old.log_policy,
                 old.value,
                 old.action,
@@ -343,6 +364,14 @@ class PPO(Learner):
             )
 
         return jax.grad(loss, has_aux=True)((state.actor, state.critic))
+
+    def _outputs(
+        self, networks: tuple[Net, Net], batch: Batch
+    ) -> tuple[Float[Array, "*sample action"], Float[Array, "*sample 1"]]:
+        """Logits and values of all samples, in their order."""
+        actor, critic = networks
+        view = batch.view.reshape(-1, batch.view.shape[-1])
+        return actor(view), critic(view)
 
     def _step(
         self, state: PPOState, batch: Batch, rate: Float[Array, ""] | float
@@ -361,13 +390,18 @@ class PPO(Learner):
 
     def _apply(
         self,
-        network: Network,
-        gradient: Network,
+        network: Net,
+        gradient: Net,
         optimiser: optax.OptState,
         rate: Float[Array, ""] | float,
-    ) -> tuple[Network, optax.OptState]:
+    ) -> tuple[Net, optax.OptState]:
         step, optimiser = self._optimiser.update(gradient, optimiser)
         return jax.tree.map(lambda x, s: x - rate * s, network, step), optimiser
+
+
+def by_copy(x: Shaped[Array, "time copy *rest"]) -> Shaped[Array, "copy time *rest"]:
+    """A trajectory's array with the game copies first, as a `Batch` has them."""
+    return jnp.swapaxes(x, 0, 1)
 
 
 def _samples(x: Shaped[Array, "set copy time *rest"]) -> Shaped[Array, "set sample *rest"]:

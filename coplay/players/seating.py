@@ -4,6 +4,7 @@ random                     uniform over legal actions
 ns, nh, …                  a scripted player of the game
 switcher:ns:nh:step=8      one player, then another, from a step of every episode on
 switcher:ns:nh:episode=20  one player, then another, in turn every 20 episodes
+mix:ns:nh:random           one of the players, drawn anew for each episode
 runs/hop@planner=off       a run's player with fields of its learner set anew (hop)
 runs/ppo@seat=2@seed=3@best   the player of a run (default: same seat, first seed, last checkpoint)
 ppo, ppo:learning_rate=3e-4   a learner (only in a training run)
@@ -21,10 +22,12 @@ from coplay.players.hop_config import HOPConfig
 from coplay.players.learner import Learner
 from coplay.players.player import Player
 from coplay.players.ppo import PPO, PPOConfig
-from coplay.players.scripted import Random, Scripted, Switcher
+from coplay.players.ppo_gru import RecurrentPPO, RecurrentPPOConfig
+from coplay.players.scripted import Mix, Random, Scripted, Switcher
 
 LEARNERS: dict[str, tuple[type, Callable[..., Learner]]] = {
     "ppo": (PPOConfig, PPO),
+    "ppo-gru": (RecurrentPPOConfig, RecurrentPPO),
     "hop": (HOPConfig, HOP),
 }
 """name -> (configuration, learner); see `Learner` for how a learner is made."""
@@ -78,6 +81,10 @@ def make_player(entry: str, game: Game, seat: int = 0, greedy: bool = False) -> 
         return Scripted(game.scripted[name])
     if name == "switcher":
         return _switcher(entry, options, game, seat, greedy)
+    if name == "mix":
+        if len(options) < 2:
+            raise UserError(f"'{entry}': expected mix:PLAYER:PLAYER…, at least two players")
+        return Mix(tuple(make_player(option, game, seat, greedy) for option in options))
     if _looks_like_run(entry):
         # Runs hold learners, which need everything above: the import waits until it is needed.
         from coplay.training.run import load_player
@@ -88,7 +95,7 @@ def make_player(entry: str, game: Game, seat: int = 0, greedy: bool = False) -> 
             f"'{entry}' learns, so it can only sit in a training run (coplay train {name} …); "
             "to play with a trained one give the path of its run"
         )
-    valid = ["random", *game.scripted, "switcher:A:B:step=N", "switcher:A:B:episode=N"]
+    valid = ["random", *game.scripted, "switcher:A:B:step=N", "switcher:A:B:episode=N", "mix:A:B…"]
     error = unknown("player", entry, [*valid, *LEARNERS])
     raise UserError(f"{error}, or the path of a run")
 

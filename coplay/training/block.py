@@ -10,9 +10,9 @@ from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
 from coplay.games.game import Game
 from coplay.players.learner import LearnerState
-from coplay.players.player import Group
+from coplay.players.player import Group, Memory
 from coplay.training.phases import Phase
-from coplay.training.rollout import Table, Trajectory, new_table, rollout
+from coplay.training.rollout import Table, Trajectory, new_table, nothing_done, rollout
 
 Counts = dict[str, Array]  # what one iteration counted, see `count`
 
@@ -46,11 +46,34 @@ def groups_of(phase: Phase, learners: tuple[LearnerState, ...]) -> tuple[Group, 
     return acting + phase.others
 
 
-def enter_phase(phase: Phase, state: TrainState, copies: int) -> TrainState:
-    """The state with the memories of a new phase's players, which begin empty."""
-    groups = groups_of(phase, state.learners)
-    memory = tuple(group.start(copies) for group in groups)
-    return state._replace(table=state.table._replace(memory=memory))
+def enter_phase(before: Phase, phase: Phase, state: TrainState, copies: int) -> TrainState:
+    """The state at the beginning of a new phase: seats whose player stays remember, others begin
+    with an empty memory."""
+    table = state.table
+    stays = np.array([old == new for old, new in zip(before.entries, phase.entries, strict=True)])
+    kept = {
+        seat: jax.tree.map(lambda x, index=index: x[index], memory)
+        for group, memory in zip(groups_of(before, state.learners), table.memory, strict=True)
+        for index, seat in enumerate(group.seats)
+        if stays[seat]
+    }
+
+    def entered(group: Group) -> Memory:
+        empty = group.start(copies)
+        rows = [
+            kept.get(seat, jax.tree.map(lambda x, index=index: x[index], empty))
+            for index, seat in enumerate(group.seats)
+        ]
+        return jax.tree.map(lambda *x: jnp.stack(x), *rows)
+
+    new = nothing_done(copies, len(stays))
+    return state._replace(
+        table=table._replace(
+            memory=tuple(entered(group) for group in groups_of(phase, state.learners)),
+            last_action=jnp.where(stays, table.last_action, new["last_action"]),
+            last_reward=jnp.where(stays, table.last_reward, new["last_reward"]),
+        )
+    )
 
 
 def one_iteration(

@@ -21,7 +21,15 @@ from coplay.players.player import Group
 from coplay.training.block import Counts, TrainState, groups_of, learn
 from coplay.training.config import RunConfig
 from coplay.training.phases import Phase
-from coplay.training.rollout import Table, Trajectory, act_all, seat_keys, seat_uniforms
+from coplay.training.rollout import (
+    Past,
+    Table,
+    Trajectory,
+    act_all,
+    nothing_done,
+    seat_keys,
+    seat_uniforms,
+)
 
 
 class Drawn(NamedTuple):
@@ -66,6 +74,7 @@ def host_rollout(
     played: Any = jax.tree.map(lambda x: np.empty(x.shape, x.dtype), shapes)
     time, episode = np.array(table.time), np.array(table.episode)
     gained, stayed = np.array(table.gained), np.array(table.stayed)
+    did, got = np.array(table.last_action), np.array(table.last_reward)
     shown = Views(*(np.array(x) for x in (*table.state.seen, table.state.alive)))
     memory = table.memory
     for t in range(steps):
@@ -73,21 +82,25 @@ def host_rollout(
             kept[t] = now
         # Of the rows in the trajectory, which stay as they are: JAX may look at arrays in place.
         before = HostState(jax.tree.map(lambda x, t=t: x[t], played.observation), played.alive[t])
-        table = Table(before, memory, *_arrays(time, episode, gained, stayed))
+        table = Table(before, memory, *_arrays(time, episode, gained, stayed, did, got))
+        for kept, now in zip(played.past, (time[:, None] == 0, did, got), strict=True):
+            kept[t] = now
         played.action[t], played.log_policy[t], memory = act(table, t)
         stepped = pool.step(played.action[t], number)
         for kept, now in zip(played.final, stepped.after[:3], strict=True):
             kept[t] = now
         for name in ("reward", "terminated", "truncated", "over"):
             getattr(played, name)[t] = getattr(stepped, name)
-        gained, stayed = gained + played.reward[t], stayed + played.alive[t]
+        alive = played.alive[t]
+        did, got = np.where(alive, played.action[t], did), np.where(alive, played.reward[t], got)
+        gained, stayed = gained + played.reward[t], stayed + alive
         played.episode_reward[t], played.episode_steps[t] = gained, stayed
         over = played.over[t]
         time, episode = np.where(over, 0, time + 1), episode + over
         gained, stayed = (np.where(over[:, None], 0, x) for x in (gained, stayed))
         shown = following(shown, stepped)
     last = state_of(shown)
-    table = Table(last, memory, *_arrays(time, episode, gained, stayed))
+    table = Table(last, memory, *_arrays(time, episode, gained, stayed, did, got))
     return table, played._replace(last=last.seen)
 
 
@@ -122,6 +135,7 @@ def trajectory_shapes(seats: Seats, steps: int, copies: int) -> Trajectory:
         last=views(()),
         episode_reward=shape(np.float32),
         episode_steps=shape(np.int32),
+        past=Past(shape(bool), shape(np.int32), shape(np.float32)),
     )
 
 
@@ -185,6 +199,10 @@ class HostBlocks:
         acting = (self.game, phase.others, one.learners, one.table, drawn, np.int32(0))
         compiled_act = jax.jit(act).lower(*acting).compile()
         shapes = trajectory_shapes(self.game.table, steps, copies)
+        seats = [
+            group.seats for group in jax.eval_shape(lambda l: groups_of(phase, l), one.learners)
+        ]
+        shapes = shapes._replace(memory=dict(zip(seats, one.table.memory, strict=True)))
         learning = (self.game, one.learners, shapes, key, np.float32(0))
         compiled_update = jax.jit(update).lower(*learning).compile()
 
@@ -199,6 +217,8 @@ class HostBlocks:
                 return compiled_act(game, others, state.learners, table, drawn, np.int32(step))
 
             table, trajectory = host_rollout(play, self.pool, index, state.table, steps)
+            memory = dict(zip(seats, state.table.memory, strict=True))
+            trajectory = trajectory._replace(memory=memory)
             progress = np.float32(number / total)
             learners, counts = compiled_update(
                 game, state.learners, trajectory, learn_key, progress
@@ -241,6 +261,7 @@ class HostBlocks:
                 time=jnp.zeros(copies, jnp.int32),
                 gained=jnp.zeros((copies, seats), jnp.float32),
                 stayed=jnp.zeros((copies, seats), jnp.int32),
+                **nothing_done(copies, seats),
             )
             begun.append(state._replace(table=table))
         return begun

@@ -26,6 +26,7 @@ class Table(NamedTuple):
     episode: [copy] episodes finished.
     gained: [copy, seat] reward so far in the episode.
     stayed: [copy, seat] steps in the game so far in the episode.
+    last_action, last_reward: [copy, seat] as in `View`.
     """
 
     state: State
@@ -34,6 +35,19 @@ class Table(NamedTuple):
     episode: Int[Array, " copy"]
     gained: Float[Array, "copy seat"]
     stayed: Int[Array, "copy seat"]
+    last_action: Int[Array, "copy seat"]
+    last_reward: Float[Array, "copy seat"]
+
+
+class Past(NamedTuple):
+    """What seats know of the step before, [time, copy, seat]; see `View`.
+
+    first: the step is the first of an episode. action, reward: `last_action`, `last_reward`.
+    """
+
+    first: Bool[Array, "time copy seat"]
+    action: Int[Array, "time copy seat"]
+    reward: Float[Array, "time copy seat"]
 
 
 class Trajectory(NamedTuple):
@@ -50,6 +64,9 @@ class Trajectory(NamedTuple):
     episode_reward, episode_steps: totals of the episode so far; final where `over`.
     state, after: [time, copy, ...] game states before the step, and after it before any reset: for
         learners that are given the game. None in the part of some seats.
+    past, memory: for learners that remember; may be left out where there are none. memory: what was
+        remembered before the first step, by the seats of each group [seat of the group, copy, ...];
+        in the part of some seats, theirs [copy, seat, ...].
     """
 
     observation: Observation
@@ -66,6 +83,8 @@ class Trajectory(NamedTuple):
     episode_steps: Int[Array, "time copy seat"]
     state: State = None
     after: State = None
+    past: Past | None = None
+    memory: Any = None
 
 
 def seat_keys(key: PRNGKeyArray, streams: Int[Array, " seat"]) -> Key[Array, " seat"]:
@@ -97,6 +116,8 @@ def seat_views(game: Game, state: State, observation: Observation, table: Table)
         state=ego,
         time=jnp.broadcast_to(table.time, (game.seats, copies)),
         episode=jnp.broadcast_to(table.episode, (game.seats, copies)),
+        last_action=table.last_action.T,
+        last_reward=table.last_reward.T,
     )
 
 
@@ -121,7 +142,16 @@ def new_table(
         episode=jnp.zeros(copies, jnp.int32),
         gained=jnp.zeros((copies, game.seats), jnp.float32),
         stayed=jnp.zeros((copies, game.seats), jnp.int32),
+        **nothing_done(copies, game.seats),
     )
+
+
+def nothing_done(copies: int, seats: int) -> dict[str, Array]:
+    """`last_action` and `last_reward` of a table where nobody did anything yet."""
+    return {
+        "last_action": jnp.full((copies, seats), -1, jnp.int32),
+        "last_reward": jnp.zeros((copies, seats), jnp.float32),
+    }
 
 
 def act_all(
@@ -162,6 +192,7 @@ def rollout(
         in another seat.
     """
     copies, seats = table.gained.shape
+    remembered = table.memory
     step_key, reset_key, act_key, choice_key = jax.random.split(key, 4)
     fresh = fresh_states(game, jax.random.split(reset_key, steps * copies), order)
     fresh = jax.tree.map(lambda x: x.reshape(steps, copies, *x.shape[1:]), fresh)
@@ -187,7 +218,10 @@ def rollout(
             episode=table.episode + over,
             gained=_where(over, jnp.zeros_like(gained), gained),
             stayed=_where(over, jnp.zeros_like(stayed), stayed),
+            last_action=jnp.where(alive, action, table.last_action),
+            last_reward=jnp.where(alive, outcome.reward, table.last_reward),
         )
+        first = jnp.broadcast_to(table.time[:, None] == 0, alive.shape)
         return following, (
             observation,
             alive,
@@ -199,11 +233,13 @@ def rollout(
             stepped,
             gained,
             stayed,
+            Past(first, table.last_action, table.last_reward),
         )
 
     drawn = (fresh, jnp.moveaxis(uniform, 0, 1), act_keys, step_keys)
     table, played = jax.lax.scan(one_step, table, drawn)
-    observation, alive, action, log_policy, outcome, over, before, stepped, gained, stayed = played
+    observation, alive, action, log_policy, outcome, over, before, stepped, *counted = played
+    gained, stayed, past = counted
     still = jax.vmap(jax.vmap(game.alive))(stepped)
     trajectory = Trajectory(
         observation=observation,
@@ -220,6 +256,8 @@ def rollout(
         episode_steps=stayed,
         state=before,
         after=stepped,
+        past=past,
+        memory={group.seats: mine for group, mine in zip(groups, remembered, strict=True)},
     )
     return table, trajectory
 

@@ -195,9 +195,9 @@ class Trainer:
         starts = [math.ceil(phase.start / self.per_iteration) for phase in self.phases]
         ends = [*starts[1:], self.total]
         if self.iteration >= ends[self.phase]:
-            self.phase += 1
+            before, self.phase = self.phases[self.phase], self.phase + 1
             self.watcher.say(f"step {self.step}: now {','.join(self.phases[self.phase].entries)}")
-            self.state = self._enter(self.phases[self.phase])
+            self.state = self._enter(before, self.phases[self.phase])
         end, phase, run = ends[self.phase], self.phases[self.phase], self.config.run
         block = self._compile(phase)
         saved_at = self.step
@@ -238,9 +238,9 @@ class Trainer:
         """The command that takes this run up."""
         return f"coplay train {self.config.player} --resume {self.folder.path}"
 
-    def _enter(self, phase: Phase) -> TrainState:
+    def _enter(self, before: Phase, phase: Phase) -> TrainState:
         copies = self.config.run.copies
-        return jax.lax.map(lambda state: enter_phase(phase, state, copies), self.state)
+        return jax.lax.map(lambda state: enter_phase(before, phase, state, copies), self.state)
 
     def _compile(self, phase: Phase) -> Any:
         """The function that plays and learns blocks of the phase; see `make_block`."""

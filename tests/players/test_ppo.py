@@ -473,7 +473,7 @@ def test_a_linear_schedule_scales_the_step_and_a_constant_one_does_not() -> None
 
 
 def view_of(observation: Observation) -> View:
-    return View(observation, None, None, None, None)  # type: ignore[arg-type]
+    return View(observation, *[None] * 6)  # type: ignore[arg-type]
 
 
 @jax.jit
