@@ -12,6 +12,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from coplay.errors import UserError
 from coplay.games.game import Game
 from coplay.players.player import Group, Player
 from coplay.training.rollout import Trajectory
@@ -36,6 +37,11 @@ class Learner(eqx.Module):
     def seated(self, active: tuple[int, ...]) -> "Learner":
         """The same learner, active in other seats."""
         return dataclasses.replace(self, active=active)
+
+    def alone(self, state: LearnerState, seat: int, at: int) -> tuple["Learner", LearnerState]:
+        """The learner of one of its seats by itself, to go on learning in seat `at`, and that
+        seat's part of the state, of the same shapes for every `seat`."""
+        raise UserError(f"a {type(self).__name__} learner cannot go on learning by itself")
 
     def check(self, game: Game) -> None:
         """An error if it cannot learn this game."""
@@ -88,7 +94,7 @@ class Learner(eqx.Module):
 
 def of_seats(trajectory: Trajectory, seats: tuple[int, ...]) -> Trajectory:
     """The part of a trajectory that concerns some seats, in their order."""
-    trajectory = trajectory._replace(state=None, after=None)
+    trajectory = trajectory._replace(state=None, after=None, insight=None)
     if seats == tuple(range(trajectory.alive.shape[2])):
         return trajectory
     index = np.array(seats)

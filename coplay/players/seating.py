@@ -78,7 +78,7 @@ def make_player(entry: str, game: Game, seat: int = 0, greedy: bool = False) -> 
         return Scripted(game.scripted[name])
     if name == "switcher":
         return _switcher(entry, options, game, seat, greedy)
-    if _looks_like_run(entry):
+    if is_run(entry):
         # Runs hold learners, which need everything above: the import waits until it is needed.
         from coplay.training.run import load_player
 
@@ -93,7 +93,8 @@ def make_player(entry: str, game: Game, seat: int = 0, greedy: bool = False) -> 
     raise UserError(f"{error}, or the path of a run")
 
 
-def _looks_like_run(entry: str) -> bool:
+def is_run(entry: str) -> bool:
+    """Whether a seating's entry is the path of a run."""
     path = entry.split("@")[0]
     return "/" in path or "@" in entry or Path(path).is_dir()
 
