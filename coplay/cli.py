@@ -18,6 +18,7 @@ HELP = """coplay: multi-agent reinforcement learning with and about others
 
   coplay train PLAYER   train a player by self-play or among others, resume a run
   coplay play           let players play and count what every seat gets
+  coplay adapt PLAYER   let a player adapt to co-players it does not know
   coplay watch RUN      look at an episode, in the terminal or as a GIF
   coplay audit seats    prove that a game and a learner treat every seat alike
   coplay list [FOLDER]  what runs there are, how far, how good
@@ -354,6 +355,17 @@ def audit_seats(arguments: list[str]) -> int:
 AUDITS: dict[str, Callable[[list[str]], int]] = {"seats": audit_seats}
 
 
+# --- adapt -------------------------------------------------------------------------------------
+
+
+def adapt(arguments: list[str]) -> int:
+    """coplay adapt PLAYER …"""
+    from coplay.commands.adapt import AdaptArguments, default_arguments, run_adapt
+
+    kind, default = default_arguments(arguments, option(arguments, "game"))
+    return run_adapt(parse(AdaptArguments[kind], arguments, "adapt", default))  # type: ignore
+
+
 # --- watch, list, bench ------------------------------------------------------------------------
 
 
@@ -420,6 +432,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "train": train,
     "play": play,
     "audit": audit,
+    "adapt": adapt,
     "watch": watch,
     "list": list_runs,
     "bench": bench,

@@ -207,6 +207,15 @@ class HOP(Learner):
         networks = jax.tree.map(lambda x: x[row], state.networks)
         return self._player(networks, greedy or self.config.evaluation == "greedy")
 
+    def alone(self, state: HOPState, seat: int, at: int) -> tuple["HOP", HOPState]:
+        """With an empty replay: what was played among others says little about new co-players."""
+        row = self.seats.index(seat) if self._separate else 0
+        learner = dataclasses.replace(self, seats=(at,), active=(at,))
+        networks, optimiser = jax.tree.map(
+            lambda x: x[row : row + 1], (state.networks, state.optimiser)
+        )
+        return learner, HOPState(networks, optimiser, learner._empty_replay(), jnp.int32(0))
+
     # --- from what was played to rows ----------------------------------------------------------
 
     def watch(self, game: Game, trajectory: Trajectory) -> tuple[Watched, Trajectory]:

@@ -15,7 +15,7 @@ from coplay.minds.networks import Network, ViewShape, flatten
 from coplay.minds.planning import boltzmann, mean_over_draws, search
 from coplay.minds.worlds import Believed, GoalWorld, draw_goals, predict_others
 from coplay.players.hop_config import HOPConfig
-from coplay.players.player import Memory, Player, View
+from coplay.players.player import Insight, Memory, Player, View
 
 
 class HOPMemory(NamedTuple):
@@ -140,16 +140,30 @@ class HOPPlayer(Player):
         counts = jnp.where(over[:, None, None], 0, counts).astype(jnp.int8)
         return HOPMemory(weights, counts, belief)
 
+    def insight(self, game: Game, view: View, memory: Memory) -> Insight:
+        """Beliefs about goals, and actions foreseen by the models, weighted by the beliefs."""
+        seen = jax.tree.map(lambda x: x[:, 1:], jax.vmap(game.observe)(view.state))
+        if self.config.direct_om:
+            none = jnp.zeros((*seen.legal.shape[:2], 0))
+            return Insight(None, jnp.exp(predict_others(self.opponents, seen, none)))
+        log_probs = self.foreseen(game, view.state)
+        action = jnp.sum(memory.belief[..., None] * jnp.exp(log_probs), axis=2)
+        return Insight(memory.belief, action)
+
+    def foreseen(self, game: Game, state: State) -> Float[Array, "copy other goal action"]:
+        """Log-probabilities of what each co-player does in `state`, for every goal it may have."""
+        assert game.goals is not None
+        seen = jax.tree.map(lambda x: x[:, 1:], jax.vmap(game.observe)(state))
+        features = jax.vmap(game.goals.features)(state)[:, 1:]  # [copy, other, goal, feature]
+        return jax.vmap(
+            lambda goal: predict_others(self.opponents, seen, goal), in_axes=2, out_axes=2
+        )(features)
+
     def likelihood(
         self, game: Game, state: State, action: Int[Array, "copy other"]
     ) -> Float[Array, "copy other goal"]:
         """Log-probability of each co-player's action in `state`, for every goal it may have."""
-        assert game.goals is not None
-        seen = jax.tree.map(lambda x: x[:, 1:], jax.vmap(game.observe)(state))
-        features = jax.vmap(game.goals.features)(state)[:, 1:]  # [copy, other, goal, feature]
-        log_probs = jax.vmap(
-            lambda goal: predict_others(self.opponents, seen, goal), in_axes=2, out_axes=2
-        )(features)
+        log_probs = self.foreseen(game, state)
         taken = jnp.broadcast_to(action[..., None], log_probs.shape[:-1])
         return categorical.take(log_probs, taken)
 

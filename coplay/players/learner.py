@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from coplay.errors import UserError
 from coplay.games.game import Game
 from coplay.players.player import Group, Player
 from coplay.training.rollout import Trajectory
@@ -37,6 +38,11 @@ class Learner(eqx.Module):
     def seated(self, active: tuple[int, ...]) -> "Learner":
         """The same learner, active in other seats."""
         return dataclasses.replace(self, active=active)
+
+    def alone(self, state: LearnerState, seat: int, at: int) -> tuple["Learner", LearnerState]:
+        """The learner of one of its seats by itself, to go on learning in seat `at`, and that
+        seat's part of the state, of the same shapes for every `seat`."""
+        raise UserError(f"a {type(self).__name__} learner cannot go on learning by itself")
 
     def check(self, game: Game) -> None:
         """An error if it cannot learn this game."""
@@ -92,7 +98,7 @@ def of_seats(trajectory: Trajectory, seats: tuple[int, ...]) -> Trajectory:
     memory = trajectory.memory
     if memory is not None:
         memory = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), memory.get(seats, ()))
-    trajectory = trajectory._replace(state=None, after=None, memory=memory)
+    trajectory = trajectory._replace(state=None, after=None, memory=memory, insight=None)
     if seats == tuple(range(trajectory.alive.shape[2])):
         return trajectory
     index = np.array(seats)

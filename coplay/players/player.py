@@ -41,6 +41,17 @@ class View(NamedTuple):
     last_reward: Float[Array, " copy"]
 
 
+class Insight(NamedTuple):
+    """What a player expects of its co-players when it decides, the next seat first.
+
+    goal: [copy, other, goal] probabilities of the goals the game declares; None: it has no beliefs.
+    action: [copy, other, action] probabilities of what they do in this step.
+    """
+
+    goal: Float[Array, "*batch copy other goal"] | None
+    action: Float[Array, "*batch copy other action"]
+
+
 class Player(eqx.Module):
     """Decides for one seat in a batch of game copies."""
 
@@ -64,6 +75,10 @@ class Player(eqx.Module):
         """
         return memory
 
+    def insight(self, game: Game, view: View, memory: Memory) -> Insight | None:
+        """What it expects of the others, with the memory it decided by; None: nothing."""
+        return None
+
 
 class Group(eqx.Module):
     """Seats whose players are alike but for their numbers.
@@ -79,10 +94,11 @@ class Group(eqx.Module):
 
     def start(self, copies: int) -> Memory:
         """Memory with leading axes [seat of the group, copy]."""
-        memory = self._player_of_one_seat().start(copies)
+        memory = self.player_of_one_seat().start(copies)
         return jax.tree.map(lambda x: jnp.broadcast_to(x, (len(self.seats), *x.shape)), memory)
 
-    def _player_of_one_seat(self) -> Player:
+    def player_of_one_seat(self) -> Player:
+        """The player of the group's first seat."""
         return self.player if self.shared else jax.tree.map(lambda x: x[0], self.player)
 
     def act(
@@ -109,6 +125,13 @@ class Group(eqx.Module):
             lambda player, view, after, mine: player.notice(game, view, after, over, mine),
             in_axes=(axis, 0, 0, 0),
         )(self.player, views, after, memory)
+
+    def insight(self, game: Game, views: View, memory: Memory) -> Insight | None:
+        """All seats of the group at once; every argument has the group's seat axis first."""
+        axis = None if self.shared else 0
+        return jax.vmap(
+            lambda player, view, mine: player.insight(game, view, mine), in_axes=(axis, 0, 0)
+        )(self.player, views, memory)
 
 
 def group_players(players: Sequence[Player]) -> tuple[Group, ...]:
@@ -167,3 +190,15 @@ def notice_all(
             mine = group.notice(game, seen, led, over, mine)
         memories.append(mine)
     return tuple(memories)
+
+
+def all_insights(
+    game: Game, groups: tuple[Group, ...], views: View, memory: tuple[Memory, ...]
+) -> tuple[Insight | None, ...]:
+    """What the players of each group expect of the others; `memory` as they decided by it."""
+    found = []
+    for group, mine in zip(groups, memory, strict=True):
+        index = np.array(group.seats)
+        seen = jax.tree.map(lambda x, index=index: x[index], views)
+        found.append(group.insight(game, seen, mine))
+    return tuple(found)

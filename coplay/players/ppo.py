@@ -5,8 +5,9 @@ of shuffled minibatches, the clipped loss, a step of Adam. Seats with separate p
 same program over a leading axis of parameter sets; with shared parameters there is one set.
 """
 
+import dataclasses
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -65,6 +66,9 @@ class PPOConfig:
     """Weight of the entropy bonus."""
     gradient_clip: float = 0.5
     """Largest norm of the actor's and of the critic's gradient (each on its own)."""
+
+    adapt_defaults: ClassVar[dict[str, Any]] = {"minibatches": 1, "schedule": "constant"}
+    """Fields whose defaults are others while it adapts in a single game copy."""
 
     def __post_init__(self) -> None:
         for name in ("learning_rate", "epochs", "minibatches", "clip", "gradient_clip"):
@@ -207,6 +211,12 @@ class PPO(Learner):
     ) -> Player:
         """A player; with the critic while it learns."""
         return PPOPlayer(actor, identity, greedy)
+
+    def alone(self, state: PPOState, seat: int, at: int) -> tuple["PPO", PPOState]:
+        row = self.seats.index(seat) if self.config.parameters == "separate" else 0
+        mine = jax.tree.map(lambda x: x[row : row + 1], state)
+        mine = mine._replace(identity=jnp.roll(mine.identity, at - seat, axis=1))
+        return dataclasses.replace(self, seats=(at,), active=(at,)), mine
 
     # --- learning ------------------------------------------------------------------------------
 

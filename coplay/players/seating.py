@@ -85,7 +85,7 @@ def make_player(entry: str, game: Game, seat: int = 0, greedy: bool = False) -> 
         if len(options) < 2:
             raise UserError(f"'{entry}': expected mix:PLAYER:PLAYER…, at least two players")
         return Mix(tuple(make_player(option, game, seat, greedy) for option in options))
-    if _looks_like_run(entry):
+    if is_run(entry):
         # Runs hold learners, which need everything above: the import waits until it is needed.
         from coplay.training.run import load_player
 
@@ -100,7 +100,8 @@ def make_player(entry: str, game: Game, seat: int = 0, greedy: bool = False) -> 
     raise UserError(f"{error}, or the path of a run")
 
 
-def _looks_like_run(entry: str) -> bool:
+def is_run(entry: str) -> bool:
+    """Whether a seating's entry is the path of a run."""
     path = entry.split("@")[0]
     return "/" in path or "@" in entry or Path(path).is_dir()
 

@@ -199,9 +199,8 @@ class HostBlocks:
         acting = (self.game, phase.others, one.learners, one.table, drawn, np.int32(0))
         compiled_act = jax.jit(act).lower(*acting).compile()
         shapes = trajectory_shapes(self.game.table, steps, copies)
-        seats = [
-            group.seats for group in jax.eval_shape(lambda l: groups_of(phase, l), one.learners)
-        ]
+        groups = jax.eval_shape(lambda learners: groups_of(phase, learners), one.learners)
+        seats = [group.seats for group in groups]
         shapes = shapes._replace(memory=dict(zip(seats, one.table.memory, strict=True)))
         learning = (self.game, one.learners, shapes, key, np.float32(0))
         compiled_update = jax.jit(update).lower(*learning).compile()
@@ -261,7 +260,7 @@ class HostBlocks:
                 time=jnp.zeros(copies, jnp.int32),
                 gained=jnp.zeros((copies, seats), jnp.float32),
                 stayed=jnp.zeros((copies, seats), jnp.int32),
-                **nothing_done(copies, seats),
+                **nothing_done(copies, seats),  # type: ignore[arg-type]
             )
             begun.append(state._replace(table=table))
         return begun

@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
 from coplay.games.game import Game, Observation, State
 from coplay.minds import categorical
-from coplay.players.player import Group, Memory, View, decide, notice_all
+from coplay.players.player import Group, Memory, View, all_insights, decide, notice_all
 
 
 class Table(NamedTuple):
@@ -67,6 +67,8 @@ class Trajectory(NamedTuple):
     past, memory: for learners that remember; may be left out where there are none. memory: what was
         remembered before the first step, by the seats of each group [seat of the group, copy, ...];
         in the part of some seats, theirs [copy, seat, ...].
+    insight: per group of players, [time, seat of the group, copy, ...] what they expected of others
+        when they decided (`Player.insight`). None where it was not asked for.
     """
 
     observation: Observation
@@ -85,6 +87,7 @@ class Trajectory(NamedTuple):
     after: State = None
     past: Past | None = None
     memory: Any = None
+    insight: Any = None
 
 
 def seat_keys(key: PRNGKeyArray, streams: Int[Array, " seat"]) -> Key[Array, " seat"]:
@@ -121,10 +124,17 @@ def seat_views(game: Game, state: State, observation: Observation, table: Table)
     )
 
 
-def fresh_states(game: Game, keys: Key[Array, " copy"], order: Int[Array, " seat"] | None) -> State:
-    """Fresh states, [copy, ...]; with an order, renumbered so that new seat i is old `order[i]`."""
+def fresh_states(
+    game: Game,
+    keys: Key[Array, " copy"],
+    order: Int[Array, " seat"] | Int[Array, "copy seat"] | None,
+) -> State:
+    """Fresh states, [copy, ...]; with an order, renumbered so that new seat i is old `order[i]`, or
+    `order[copy, i]` where copies differ."""
     state = jax.vmap(game.reset)(keys)
-    return state if order is None else jax.vmap(game.permute_seats, (0, None))(state, order)
+    if order is None:
+        return state
+    return jax.vmap(game.permute_seats, (0, 0 if order.ndim == 2 else None))(state, order)
 
 
 def new_table(
@@ -132,7 +142,7 @@ def new_table(
     groups: tuple[Group, ...],
     key: PRNGKeyArray,
     copies: int,
-    order: Int[Array, " seat"] | None = None,
+    order: Int[Array, " seat"] | Int[Array, "copy seat"] | None = None,
 ) -> Table:
     """Fresh games for `copies` copies and players with an empty memory; `order` as in `rollout`."""
     return Table(
@@ -184,16 +194,20 @@ def rollout(
     key: PRNGKeyArray,
     steps: int,
     streams: Int[Array, " seat"],
-    order: Int[Array, " seat"] | None = None,
+    order: Int[Array, " seat"] | Int[Array, "copy seat"] | None = None,
+    insights: bool = False,
 ) -> tuple[Table, Trajectory]:
     """Play `steps` steps in every copy, from where the table stands.
 
-    order: an audit renumbers the seats of every fresh state, to play the same games with everyone
-        in another seat.
+    order: renumbers the seats of every fresh state, as in `fresh_states`: an audit plays the same
+        games with everyone in another seat, an adaptation puts a player into every seat.
+    insights: also keep what players expected of each other.
     """
     copies, seats = table.gained.shape
     remembered = table.memory
     step_key, reset_key, act_key, choice_key = jax.random.split(key, 4)
+    if order is not None and order.ndim == 2:
+        order = jnp.tile(order, (steps, 1))
     fresh = fresh_states(game, jax.random.split(reset_key, steps * copies), order)
     fresh = jax.tree.map(lambda x: x.reshape(steps, copies, *x.shape[1:]), fresh)
     uniform = seat_uniforms(choice_key, streams, steps * copies).reshape(seats, steps, copies)
@@ -205,6 +219,7 @@ def rollout(
         observation, action, log_policy, views, memory = act_all(
             game, groups, act_keys, uniform, table
         )
+        insight = all_insights(game, groups, views, memory) if insights else None
         alive = jax.vmap(game.alive)(table.state)
         stepped, outcome = jax.vmap(game.step)(step_keys, table.state, action)
         over = outcome.truncated | ~jnp.any(jax.vmap(game.alive)(stepped), axis=1)
@@ -234,12 +249,13 @@ def rollout(
             gained,
             stayed,
             Past(first, table.last_action, table.last_reward),
+            insight,
         )
 
     drawn = (fresh, jnp.moveaxis(uniform, 0, 1), act_keys, step_keys)
     table, played = jax.lax.scan(one_step, table, drawn)
     observation, alive, action, log_policy, outcome, over, before, stepped, *counted = played
-    gained, stayed, past = counted
+    gained, stayed, past, insight = counted
     still = jax.vmap(jax.vmap(game.alive))(stepped)
     trajectory = Trajectory(
         observation=observation,
@@ -258,6 +274,7 @@ def rollout(
         after=stepped,
         past=past,
         memory={group.seats: mine for group, mine in zip(groups, remembered, strict=True)},
+        insight=insight,
     )
     return table, trajectory
 

@@ -127,6 +127,13 @@ def state_shapes(config: TrainConfig, game: Game, phase: Phase) -> TrainState:
 
 def load_player(entry: str, game: Game, seat: int, greedy: bool = False) -> Player:
     """The player of a run, from an entry like `runs/ppo@seat=2@seed=3@best`."""
+    learner, state, seat = load_seat(entry, game, seat)
+    return learner.player(state, seat, greedy)
+
+
+def load_seat(entry: str, game: Game, seat: int) -> tuple[Learner, Any, int]:
+    """The learner that an entry names, with the fields set that the entry sets anew; its state;
+    and the seat whose player is meant: `seat`, unless the entry says."""
     found = _find(entry, seat)
     _check_same_game(entry, found.run, make_game_of(found.run), game)
     learner = found.learner
@@ -138,7 +145,7 @@ def load_player(entry: str, game: Game, seat: int, greedy: bool = False) -> Play
     if fields:
         config = parse_fields(learner.config, found.fields, f"'{entry}'")
         learner = dataclasses.replace(learner, config=config)
-    return learner.player(found.state, found.seat, greedy)
+    return learner, found.state, found.seat
 
 
 def load_learner(entry: str) -> tuple[Learner, Any]:

@@ -1,0 +1,191 @@
+"""Adaptation as a table, as curves, and as one picture of a suite."""
+
+import math
+import os
+import textwrap
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from rich.table import Table
+
+from coplay.files import replacing
+from coplay.games.drawing import FAINT_INK, GRID, INK, seat_colour
+from coplay.reports.results import console_for_tables
+
+DPI = 100
+PANEL = (450, 300)  # pixels of each panel of a suite
+ALONE = (900, 540)  # pixels of a picture of one set
+SMOOTH = 10  # episodes of the bold line's mean
+
+
+def set_name(against: str) -> str:
+    """A set of co-players in a few letters: `3 x nh` for `nh,nh,nh`."""
+    entries = against.split(",")
+    return f"{len(entries)} x {entries[0]}" if len(set(entries)) == 1 else ", ".join(entries)
+
+
+def print_adaptations(results: list[dict[str, Any]]) -> None:
+    """One table; a row for each set of co-players."""
+    first = results[0]
+    changing = [
+        name
+        for name, does in (
+            ("memory", True),
+            ("policy", first["learns"]["policy"]),
+            ("opponent models", first["learns"]["opponent_models"]),
+        )
+        if does
+    ]
+    table = Table(
+        title=f"{first['player']}: {first['seeds']} repetitions in each of {first['seats']} seats, "
+        f"{first['steps']} steps, score of the last {first['last']}; "
+        f"what changes: {', '.join(changing)}"
+    )
+    table.add_column("co-players", overflow="fold")
+    titles = ("score", "95 % interval", "random", "best response", "recurrent ppo", "normalised")
+    for title in (*titles, "interval", "episodes to 90 %", "steps to 90 %"):
+        table.add_column(title, justify="right")
+    if any(result["belief"] for result in results):
+        table.add_column("belief", justify="right")
+    if any(result["accuracy"] for result in results):
+        table.add_column("foreseen", justify="right")
+    for result in results:
+        row = [
+            set_name(result["against"]),
+            _number(result["score"]),
+            _span(result["interval"]),
+            *(_number(result[name]) for name in ("random", "best_response", "recurrent_ppo")),
+            _number(result["normalised"]),
+            _span(result["normalised_interval"]),
+            _count(result["episodes_to_90"]),
+            _count(result["steps_to_90"]),
+        ]
+        for name in ("belief", "accuracy"):
+            if any(other[name] for other in results):
+                row.append(_number(result[name]["mean"]) if result[name] else "-")
+        table.add_row(*row)
+    console_for_tables().print(table)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _count(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f}"
+
+
+def _span(interval: list[float] | None) -> str:
+    return "-" if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}"
+
+
+def draw_adaptation(path: str | os.PathLike[str], result: dict[str, Any]) -> None:
+    """A picture of one set: reward by episode with its interval, beside random and best response;
+    below it belief and accuracy, for players that have them."""
+    courses = {name: result[name] for name in ("belief", "accuracy") if result[name]}
+    width, height = ALONE
+    figure = _figure(width, height + 200 * bool(courses))
+    heights = [5, 2] if courses else [1]
+    panels = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights, sharex=True)
+    _curve(panels[0, 0], result)
+    title = textwrap.fill(f"{result['player']} against {set_name(result['against'])}", 72)
+    panels[0, 0].set_title(title, loc="left", fontsize=14, fontweight="bold", color=INK)
+    if courses:
+        _courses(panels[1, 0], courses)
+    panels[-1, 0].set_xlabel("episode", fontsize=11, color=INK)
+    _legend(figure, panels[0, 0])
+    _save(figure, path)
+
+
+def draw_suite(path: str | os.PathLike[str], results: list[dict[str, Any]]) -> None:
+    """A picture of a suite: a panel for each set."""
+    columns = min(3, len(results))
+    rows = math.ceil(len(results) / columns)
+    figure = _figure(columns * PANEL[0], rows * PANEL[1] + 60)
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    for axes, result in zip(panels, results, strict=False):
+        _curve(axes, result)
+        share = result["normalised"]
+        note = "" if share is None else f"  ({share:.2f} normalised)"
+        title = textwrap.fill(set_name(result["against"]) + note, 48)
+        axes.set_title(title, loc="left", fontsize=11, fontweight="bold", color=INK)
+        axes.set_xlabel("episode", fontsize=10, color=INK)
+    for axes in panels[len(results) :]:
+        axes.set_visible(False)
+    figure.suptitle(results[0]["player"], x=0.01, ha="left", fontsize=14, color=INK)
+    _legend(figure, panels[0])
+    _save(figure, path)
+
+
+def _figure(width: int, height: int) -> Figure:
+    layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1)
+    figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI, layout=layout)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _curve(axes: Axes, result: dict[str, Any]) -> None:
+    curve = np.array(result["curve"])
+    band = np.array(result["curve_interval"]).reshape(-1, 2)
+    episodes = np.arange(len(curve))
+    colour = seat_colour(0)
+    axes.fill_between(episodes, band[:, 0], band[:, 1], color=colour, alpha=0.18, linewidth=0)
+    axes.plot(episodes, curve, color=colour, linewidth=0.7, alpha=0.6, label="mean over units")
+    if len(curve) >= SMOOTH:
+        smooth = np.convolve(curve, np.full(SMOOTH, 1 / SMOOTH), mode="valid")
+        axes.plot(
+            episodes[: len(smooth)],
+            smooth,
+            color=INK,
+            linewidth=2.2,
+            label=f"of the following {SMOOTH} episodes",
+        )
+    styles = {"random": (0, (1, 2)), "best_response": (0, (5, 3))}
+    for name, style in styles.items():
+        if result[name] is not None:
+            label = f"{name.replace('_', ' ')}"
+            axes.axhline(result[name], color=FAINT_INK, linewidth=1.3, linestyle=style, label=label)
+    axes.set_ylabel("reward", fontsize=10, color=INK)
+    _plain(axes)
+
+
+def _courses(axes: Axes, courses: dict[str, dict[str, Any]]) -> None:
+    labels = {"belief": "belief in the true goal", "accuracy": "actions foreseen"}
+    for seat, (name, course) in enumerate(courses.items()):
+        values = [math.nan if value is None else value for value in course["by_episode"]]
+        axes.plot(values, color=seat_colour(seat + 1), linewidth=1.6, label=labels[name])
+    axes.set_ylim(0, 1.02)
+    axes.set_ylabel("share", fontsize=10, color=INK)
+    axes.legend(frameon=False, fontsize=9, loc="lower right", ncols=2, labelcolor=INK)
+    _plain(axes)
+
+
+def _plain(axes: Axes) -> None:
+    axes.grid(axis="y", color=GRID, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.margins(x=0.01, y=0.06)
+    axes.tick_params(colors=INK, labelsize=9, length=3, color=FAINT_INK)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(FAINT_INK)
+
+
+def _legend(figure: Figure, axes: Axes) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=len(labels),
+        frameon=False,
+        fontsize=10,
+        labelcolor=INK,
+    )
+
+
+def _save(figure: Figure, path: str | os.PathLike[str]) -> None:
+    with replacing(path) as partial:
+        figure.savefig(partial, format="png", dpi=DPI)
