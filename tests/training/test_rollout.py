@@ -90,8 +90,9 @@ def test_a_new_table() -> None:
     assert same(table, deal(GAME, groups, jax.random.key(1)))
     assert jax.tree.structure(table) == jax.tree.structure(played()[0][0])
     assert table.state.alive.all() and table.state.alive.shape == (COPIES, SEATS)
-    for counter in table[2:]:
+    for counter in table[2:6]:
         assert (np.asarray(counter) == 0).all()
+    assert (np.asarray(table.last_action) == -1).all() and not np.any(table.last_reward)
 
 
 @cache
