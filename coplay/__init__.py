@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from coplay.api import cross_play as cross_play
     from coplay.api import play as play
     from coplay.api import train as train
     from coplay.errors import UserError as UserError
@@ -19,6 +20,7 @@ __version__ = "0.1.0"
 
 _WHERE = {
     "check_game": "coplay.games.check",
+    "cross_play": "coplay.api",
     "from_pettingzoo": "coplay.games.pettingzoo_in",
     "make_game": "coplay.games",
     "make_player": "coplay.players.seating",

@@ -6,6 +6,7 @@ from typing import Any
 
 from coplay.compilation import use_cache
 from coplay.errors import UserError, unknown
+from coplay.evaluation.cross_play import cross_play as cross_play_of
 from coplay.evaluation.match import play_match
 from coplay.games import game_parts, make_game
 from coplay.games.game import Game
@@ -47,6 +48,24 @@ def play(
     match = play_match(game, group_players(players), episodes, seed, copies)
     names = [e if isinstance(e, str) else type(e).__name__ for e in entries]
     return match.record(game.name, names)
+
+
+def cross_play(
+    game: Game | str,
+    players: list[str],
+    episodes: int = 1000,
+    seed: int = 0,
+    copies: int | None = None,
+    greedy: bool = False,
+) -> dict[str, Any]:
+    """Every player among every other; the result is what `coplay play --cross … --json` prints.
+
+    players: runs (each of their seeds is one player) or other entries of a seating.
+    """
+    use_cache()
+    if isinstance(game, str):
+        game = make_game(game)
+    return cross_play_of(game, players, episodes, seed, copies, greedy).as_json()
 
 
 def train(

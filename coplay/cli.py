@@ -1,5 +1,6 @@
 """The command line. Each command is a typed dataclass whose fields `--help` explains."""
 
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ RunSettings = TypeVar("RunSettings")
 HELP = """coplay: multi-agent reinforcement learning with and about others
 
   coplay train PLAYER   train a player by self-play or among others, resume a run
-  coplay play           let players play and count what every seat gets
+  coplay play           let players play and count what every seat gets; cross-play of runs
   coplay adapt PLAYER   let a player adapt to co-players it does not know
   coplay watch RUN      look at an episode, in the terminal or as a GIF
   coplay audit seats    prove that a game and a learner treat every seat alike
@@ -70,6 +71,20 @@ def option(arguments: list[str], name: str) -> str | None:
         if argument.startswith(f"--{name}="):
             return argument.partition("=")[2]
     return None
+
+
+def values(arguments: list[str], name: str) -> list[str]:
+    """All values of an option that may take several, `--name A B …` or `--name=A`."""
+    found = []
+    inside = False
+    for argument in arguments:
+        if argument.startswith("--"):
+            own, _, value = argument[2:].partition("=")
+            inside = own == name
+            found += [value] if inside and value else []
+        elif inside:
+            found.append(argument)
+    return found
 
 
 def parse(kind: Any, arguments: list[str], command: str, default: Any = None) -> Any:
@@ -192,16 +207,20 @@ def _new_folder(player: str, game: str) -> Path:
 
 @dataclass(frozen=True)
 class PlayArguments(Generic[GameConfig]):
-    """Let players play whole episodes and count what every seat gets."""
+    """Let players play whole episodes and count what every seat gets; or every player among every
+    other (--cross)."""
 
     game: GameConfig
-    seating: str
+    seating: str = ""
     """One player per seat, e.g. ns,ns,nh,random or runs/ppo,runs/ppo@seat=2,ns,nh."""
+    cross: tuple[str, ...] = ()
+    """Cross-play instead of one seating: runs, each of whose seeds is a player, or other players.
+    Each sits in every seat in turn, with each of them in all the other seats."""
     game_name: Annotated[str, tyro.conf.arg(name="game")] = "stag-hunt"
-    """The game by name; its own fields are --game.FIELD. Default: the game of the first run in the
-    seating, else stag-hunt."""
+    """The game by name; its own fields are --game.FIELD. Default: the game of the first run that
+    is named, else stag-hunt."""
     episodes: int = 1000
-    """How many episodes."""
+    """How many episodes; in cross-play, for each pair."""
     seed: int = 0
     """Seed of all randomness."""
     copies: int | None = None
@@ -210,6 +229,8 @@ class PlayArguments(Generic[GameConfig]):
     episode after the other, which matters for players that remember."""
     greedy: bool = False
     """Trained players take their most probable action instead of sampling."""
+    out: Path | None = None
+    """Picture (PNG, SVG, PDF) of a cross-play."""
     json: bool = False
     """Print the result as one JSON object on standard output."""
 
@@ -224,7 +245,8 @@ def play(arguments: list[str]) -> int:
     game_name = option(arguments, "game")
     game_config = None
     if game_name is None:
-        for entry in (option(arguments, "seating") or "").split(","):
+        named = [*values(arguments, "seating"), *values(arguments, "cross")]
+        for entry in (part for text in named for part in re.split("[,:]", text)):
             folder = RunFolder(Path(entry.split("@")[0]))
             if folder.exists():
                 config = folder.read_config()
@@ -233,14 +255,18 @@ def play(arguments: list[str]) -> int:
     game_name = game_name or "stag-hunt"
     config_type, game_type = game_parts(game_name)
     default: PlayArguments[Any] = PlayArguments(
-        game=game_config or config_type(),
-        seating=tyro.MISSING,
-        game_name=game_name,
+        game=game_config or config_type(), game_name=game_name
     )
     given = parse(PlayArguments[config_type], arguments, "play", default)  # type: ignore
+    if bool(given.seating) == bool(given.cross):
+        raise UserError("give either --seating, one player per seat, or --cross, players to meet")
     game = game_type(given.game)
     for note in game.notes:
         print(f"note: {note}", file=sys.stderr)
+    if given.cross:
+        return play_cross(given, game)
+    if given.out is not None:
+        raise UserError("--out is the picture of a cross-play (--cross)")
     record = api.play(
         game,
         given.seating,
@@ -250,6 +276,31 @@ def play(arguments: list[str]) -> int:
         given.greedy,
     )
     print_match(record, given.json)
+    return 0
+
+
+def play_cross(given: PlayArguments, game: Any) -> int:
+    """coplay play --cross …"""
+    from coplay.compilation import use_cache
+    from coplay.evaluation.cross_play import cross_play
+    from coplay.reports.cross_play import check_picture, print_cross_play, write_heat_map
+
+    if given.out is not None:
+        check_picture(given.out)
+    use_cache()
+    result = cross_play(
+        game,
+        given.cross,
+        given.episodes,
+        given.seed,
+        given.copies,
+        given.greedy,
+        lambda text: print(text, file=sys.stderr),
+    )
+    if given.out is not None:
+        write_heat_map(given.out, result)
+        print(f"wrote {given.out}", file=sys.stderr)
+    print_cross_play(result, given.json)
     return 0
 
 

@@ -127,71 +127,100 @@ def state_shapes(config: TrainConfig, game: Game, phase: Phase) -> TrainState:
 
 def load_player(entry: str, game: Game, seat: int, greedy: bool = False) -> Player:
     """The player of a run, from an entry like `runs/ppo@seat=2@seed=3@best`."""
-    learner, state, seat = load_seat(entry, game, seat)
-    return learner.player(state, seat, greedy)
+    return _player(_open(entry), game, seat, greedy)
 
 
 def load_seat(entry: str, game: Game, seat: int) -> tuple[Learner, Any, int]:
     """The learner that an entry names, with the fields set that the entry sets anew; its state;
     and the seat whose player is meant: `seat`, unless the entry says."""
-    found = _find(entry, seat)
-    _check_same_game(entry, found.run, make_game_of(found.run), game)
-    learner = found.learner
-    fields = [option.partition("=")[0] for option in found.fields]
-    for option, name in zip(found.fields, fields, strict=True):
-        if name not in learner.play_fields:
-            valid = ["seat=N", "seed=N", "best", *(f"{name}=…" for name in learner.play_fields)]
-            raise unknown(f"option in '{entry}'", option, valid)
-    if fields:
-        config = parse_fields(learner.config, found.fields, f"'{entry}'")
-        learner = dataclasses.replace(learner, config=config)
-    return learner, found.state, found.seat
+    return _of_seat(_open(entry), game, seat)
+
+
+def load_players(entry: str, game: Game, greedy: bool = False) -> list[Player]:
+    """[seat] the players of a run for all seats: of the same seat, or of the first that learned
+    where nobody learned in that one."""
+    opened = _open(entry)
+    learned = opened.learned
+    return [
+        _player(opened, game, seat if seat in learned else learned[0], greedy)
+        for seat in range(game.seats)
+    ]
 
 
 def load_learner(entry: str) -> tuple[Learner, Any]:
     """The first learner of a run and its state, from an entry like `runs/ppo@seed=3@best`."""
-    found = _find(entry, None)
-    return found.learner, found.state
+    opened = _open(entry)
+    return opened.of_seat(opened.learned[0])[:2]
 
 
-class _Found(NamedTuple):
-    """A learner of a run, its state for one seed, and the options that are the learner's own."""
+class _Opened(NamedTuple):
+    """A run as an entry names it. learners: with their states for one seed. seat: the one that the
+    entry names. fields: options that are the learner's own."""
 
+    entry: str
     run: TrainConfig
-    learner: Learner
-    state: Any
-    seat: int
+    learners: list[tuple[Learner, Any]]
+    seat: int | None
     fields: list[str]
 
+    @property
+    def learned(self) -> list[int]:
+        """The seats with a learner."""
+        return sorted(seat for learner, _ in self.learners for seat in learner.seats)
 
-def _find(entry: str, seat: int | None) -> _Found:
-    """What an entry means; `seat`: whose learner, unless the entry says; None: the first."""
+    def of_seat(self, seat: int) -> tuple[Learner, Any, int]:
+        """The learner of a seat, its state, and the seat, which the entry may name itself."""
+        wanted = seat if self.seat is None else self.seat
+        for learner, state in reversed(self.learners):
+            if wanted in learner.seats:
+                return learner, state, wanted
+        raise UserError(
+            f"'{self.entry}': nobody learned in seat {wanted} of this run; choose one of "
+            f"{self.learned} by @seat="
+        )
+
+
+def _player(opened: _Opened, game: Game, seat: int, greedy: bool) -> Player:
+    learner, state, seat = _of_seat(opened, game, seat)
+    return learner.player(state, seat, greedy)
+
+
+def _of_seat(opened: _Opened, game: Game, seat: int) -> tuple[Learner, Any, int]:
+    entry = opened.entry
+    learner, state, seat = opened.of_seat(seat)
+    _check_same_game(entry, opened.run, make_game_of(opened.run), game)
+    for option in opened.fields:
+        if option.partition("=")[0] not in learner.play_fields:
+            valid = ["seat=N", "seed=N", "best", *(f"{name}=…" for name in learner.play_fields)]
+            raise unknown(f"option in '{entry}'", option, valid)
+    if opened.fields:
+        config = parse_fields(learner.config, opened.fields, f"'{entry}'")
+        learner = dataclasses.replace(learner, config=config)
+    return learner, state, seat
+
+
+def _open(entry: str) -> _Opened:
     path, *options = entry.split("@")
-    choice = {"seat": "" if seat is None else str(seat), "seed": ""}
+    choice: dict[str, int | None] = {"seat": None, "seed": None}
     best, fields = False, []
     for option in options:
         name, _, value = option.partition("=")
         if option == "best":
             best = True
         elif name in choice and value.isdigit():
-            choice[name] = value
+            choice[name] = int(value)
         else:
             fields.append(option)
     folder = RunFolder(Path(path))
     config = folder.read_config()
     seeds = [config.run.seed + index for index in range(config.run.seeds)]
-    seed = int(choice["seed"]) if choice["seed"] else seeds[0]
+    seed = seeds[0] if choice["seed"] is None else choice["seed"]
     if seed not in seeds:
         raise UserError(f"'{entry}': the run has the seeds {seeds}")
-    learners, phase = load_learners(folder, config, make_game_of(config), best)
-    learned = sorted(s for learner in phase.learners for s in learner.seats)
-    wanted = int(choice["seat"]) if choice["seat"] else learned[0]
-    for learner, state in reversed(list(zip(phase.learners, learners, strict=True))):
-        if wanted in learner.seats:
-            of_seed = jax.tree.map(lambda x: x[seeds.index(seed)], state)
-            return _Found(config, learner, of_seed, wanted, fields)
-    raise UserError(
-        f"'{entry}': nobody learned in seat {wanted} of this run; choose one of {learned} by @seat="
+    states, phase = load_learners(folder, config, make_game_of(config), best)
+    of_seed = jax.tree.map(lambda x: x[seeds.index(seed)], states)
+    return _Opened(
+        entry, config, list(zip(phase.learners, of_seed, strict=True)), choice["seat"], fields
     )
 
 

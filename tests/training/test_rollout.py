@@ -20,7 +20,8 @@ from coplay.training.rollout import Table, Trajectory, new_table, rollout, rows_
 
 CONFIG = StagHuntConfig(height=3, width=3, players=3, stags=1, hares=2, horizon=6)
 COPIES, STEPS, SEATS, ACTIONS = 24, 16, 3, 7
-OF_ALL = ("observation", "over", "final", "last", "state", "after")
+OF_VIEWS = ("observation", "final", "past")
+OF_ALL = (*OF_VIEWS, "over", "last", "state", "after", "memory", "insight")
 PER_SEAT = [name for name in Trajectory._fields if name not in OF_ALL]
 
 
@@ -89,8 +90,9 @@ def test_a_new_table() -> None:
     assert same(table, deal(GAME, groups, jax.random.key(1)))
     assert jax.tree.structure(table) == jax.tree.structure(played()[0][0])
     assert table.state.alive.all() and table.state.alive.shape == (COPIES, SEATS)
-    for counter in table[2:]:
+    for counter in table[2:6]:
         assert (np.asarray(counter) == 0).all()
+    assert (np.asarray(table.last_action) == -1).all() and not np.any(table.last_reward)
 
 
 @cache
@@ -321,7 +323,7 @@ def test_rotated_seats_rotate_the_trajectory(shift: int) -> None:
     assert not same(trajectory.action, turned.action)
     for name in PER_SEAT:
         assert same(getattr(trajectory, name)[:, :, order], getattr(turned, name)), name
-    for name in ("observation", "final"):
+    for name in OF_VIEWS:
         moved = jax.tree.map(lambda x: x[:, :, order], getattr(trajectory, name))
         assert same(moved, getattr(turned, name)), name
     assert same(jax.tree.map(lambda x: x[:, order], trajectory.last), turned.last)
@@ -342,7 +344,7 @@ def test_of_seats(seats: tuple[int, ...]) -> None:
         for name in PER_SEAT:
             whole = getattr(trajectory, name)
             assert same(getattr(part, name)[:, :, index], whole[:, :, seat]), name
-        for name in ("observation", "final"):
+        for name in OF_VIEWS:
             for mine, whole in zip(getattr(part, name), getattr(trajectory, name), strict=True):
                 assert same(mine[:, :, index], whole[:, :, seat]), name
         for mine, whole in zip(part.last, trajectory.last, strict=True):
