@@ -24,7 +24,7 @@ from coplay.host.worker import episode_seed
 from coplay.training import checkpoints
 from coplay.training.host import host_rollout
 from coplay.training.logs import read_rows
-from coplay.training.rollout import Table
+from coplay.training.rollout import Table, nothing_done
 from coplay.training.run import RunFolder
 
 ENVS = Path(__file__).parents[1] / "games"
@@ -83,7 +83,9 @@ def test_the_trajectory_is_what_a_plain_loop_gives() -> None:
     with game.pool(copies) as pool:
         state = state_of(pool.reset(7, 2))
         nothing = np.zeros((copies, 3))
-        table: Any = Table(state, (), *(np.zeros(copies, np.int32),) * 2, *(nothing,) * 2)  # type: ignore[arg-type]
+        number: Any = np.zeros(copies, np.int32)
+        counts: Any = (number, number, nothing, nothing)
+        table: Any = Table(state, (), *counts, **nothing_done(copies, 3))
         table = table._replace(gained=nothing.astype(np.float32), stayed=nothing.astype(np.int32))
         shown: list[Any] = []
 
