@@ -26,6 +26,7 @@ install_import_hook(
         "coplay.minds",
         "coplay.players",
         "coplay.training",
+        "coplay.evaluation.adaptation",
         "coplay.evaluation.match",
     ],
     "beartype.beartype",

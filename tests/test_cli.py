@@ -63,6 +63,30 @@ def test_a_run_sits_in_seats_beside_scripted_players(trained: Path, capsys: Any)
     assert json.loads(capsys.readouterr().out)["seats"][0]["player"] == str(trained)
 
 
+def test_adapt_by_gradient(trained: Path, tmp_path: Path, capsys: Any) -> None:
+    out = tmp_path / "adapt"
+    asked = [str(trained), "--against", "nh,switcher:nh:ns:episode=2,random", "--learn"]
+    small = ["--steps", "112", "--last", "80", "--seeds", "2", "--rollout", "16"]
+    arguments = ["adapt", *asked, *small, "--no-normalise", "--out", str(out), "--json"]
+    assert call(*arguments) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert {"score", "normalised", "random", "best_response", "episodes_to_90"} <= result.keys()
+    assert {"steps_to_90", "interval", "curve", "against", "cumulative"} <= result.keys()
+    assert result["learns"]["policy"] and result["learns"]["learner"]["minibatches"] == 1
+    assert len(result["scores"]) == 8 and result["normalised"] is None
+    assert json.loads((out / "adapt.json").read_text()) == result
+    assert len(list(out.glob("sets/*.png"))) == len(list(out.glob("sets/*.csv"))) == 1
+    assert call(*arguments) == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out) == result and "kept from before" in shown.err
+    assert call(*arguments, "--seed", "1") == 2
+    assert "other settings" in capsys.readouterr().err
+    assert call("adapt", *asked, "--learn-opponents") == 2
+    assert "no opponent models" in " ".join(capsys.readouterr().err.split())
+    assert call("adapt", *asked, "--fields", "learning_rat=1") == 2
+    assert "learning_rate" in " ".join(capsys.readouterr().err.split())
+
+
 def test_watch(trained: Path, tmp_path: Path, capsys: Any) -> None:
     assert call("watch", str(trained), "--out", str(tmp_path / "e.gif")) == 0
     with Image.open(tmp_path / "e.gif") as film:
@@ -84,7 +108,7 @@ def test_list(trained: Path, capsys: Any) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [[], ["train"], ["train", "ppo"], ["play"], ["watch"], ["list"], ["bench"]],
+    [[], ["train"], ["train", "ppo"], ["play"], ["adapt"], ["watch"], ["list"], ["bench"]],
     ids=lambda command: " ".join(command) or "coplay",
 )
 def test_help(command: list[str], capsys: Any) -> None:
@@ -136,6 +160,17 @@ BAD = [
     (["play", "--seating", "ns,ns,ns,ppo"], "learns"),
     (["play", "--seating", "ns,ns,ns,switcher:ns:nh:8"], "step=N"),
     (["play", "--seating", "ns,ns,ns,ns", "--episodes", "0"], "at least 1"),
+    (["adapt", "ns"], "either --against A,B,C or --suite"),
+    (["adapt", "--against", "ns,ns,ns"], "comes before the options"),
+    (["adapt", "ns", "--against", "ns,ns"], "3 seats beside"),
+    (["adapt", "ns", "--against", "ns,ns,nz"], "did you mean 'n"),
+    (["adapt", "runs/none", "--against", "ns,ns,ns"], "holds no run"),
+    (["adapt", "ppo", "--against", "ns,ns,ns"], "no player yet"),
+    (["adapt", "ns", "--against", "ns,ns,ns", "--learn"], "nothing that could learn"),
+    (["adapt", "ns", "--against", "ns,ns,ns", "--last", "2401"], "must not be above steps"),
+    (["adapt", "ns", "--against", "ns,ns,ppo:minibatches=4"], "minibatches must be 1"),
+    (["adapt", "ns", "--suite", "stag-hnt"], "did you mean 'stag-hunt'"),
+    (["adapt", "ns", "--suite", "snowdrift"], "is for the game snowdrift"),
     (["watch", "runs/none"], "holds no run"),
     (["list", "nowhere"], "no folder"),
 ]

@@ -41,11 +41,13 @@ class BestResponseConfig:
     """Game steps after which training ends in any case."""
     seeds: int = 2
     """Trained side by side; the best of them counts."""
+    copies: int = 256
+    """Game copies played at once in training."""
     episodes: int = 10_000
     """Episodes by which each seed's reward is measured."""
 
     def __post_init__(self) -> None:
-        for name in ("stage", "most", "seeds"):
+        for name in ("stage", "most", "seeds", "copies"):
             if getattr(self, name) < 1:
                 raise UserError(f"{name} must be at least 1, not {getattr(self, name)}")
         if self.margin < 0:
@@ -138,6 +140,7 @@ def _stage(
             seating=",".join(["ppo", *opposition.against]),
             steps=steps,
             seeds=config.seeds,
+            copies=config.copies,
             checkpoint_every=config.stage,
             keep=1,
             episodes=2,
