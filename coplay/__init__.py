@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from coplay.games import make_game as make_game
     from coplay.games import register_game as register_game
     from coplay.games.check import check_game as check_game
+    from coplay.games.pettingzoo_in import from_pettingzoo as from_pettingzoo
     from coplay.games.pettingzoo_out import to_pettingzoo as to_pettingzoo
     from coplay.players.seating import make_player as make_player
     from coplay.players.seating import register_learner as register_learner
@@ -20,6 +21,7 @@ __version__ = "0.1.0"
 _WHERE = {
     "check_game": "coplay.games.check",
     "cross_play": "coplay.api",
+    "from_pettingzoo": "coplay.games.pettingzoo_in",
     "make_game": "coplay.games",
     "make_player": "coplay.players.seating",
     "play": "coplay.api",

@@ -70,7 +70,7 @@ def cross_play(
 
 def train(
     player: str = "ppo",
-    game: str = "stag-hunt",
+    game: str | Game = "stag-hunt",
     out: str | Path = "runs/run",
     *,
     game_fields: dict[str, Any] | None = None,
@@ -80,6 +80,7 @@ def train(
 ) -> dict[str, Any]:
     """Train and return the summary, with the run's folder as "folder".
 
+    game: a game by name, or one that is known by its name, such as `coplay.from_pettingzoo` gives.
     fields: of the run (`steps`, `seed`, `seating`, …) or of the learner (`learning_rate`, …), as
         in `coplay train PLAYER --help`. game_fields: of the game.
     resume: go on with the run in `out` (only `steps` may be given).
@@ -90,11 +91,24 @@ def train(
         if fields or game_fields:
             raise UserError("a resumed run keeps its configuration: only steps may be given")
     else:
-        config = make_config(player, game, game_fields or {}, fields)
+        name = game if isinstance(game, str) else game.name
+        config = make_config(player, name, game_fields or {}, fields)
+        if isinstance(game, Game):
+            config = dataclasses.replace(config, game=_config_of(game, game_fields))
     summary = finished_summary(folder, config) if resume else None
     if summary is None:
         summary = Trainer(config, folder.path, watcher or Watcher(), resume).run()
     return summary | {"folder": str(folder.path)}
+
+
+def _config_of(game: Game, fields: dict[str, Any] | None) -> Any:
+    """The configuration of a game that is known by its name, from which a run can make it again."""
+    config = getattr(game, "config", None)
+    if type(config) is not game_parts(game.name)[0]:
+        raise UserError(f"{game!r} is not known by its name: see coplay.games.register_game")
+    if fields:
+        raise UserError("game_fields go with a game by name; this one has its configuration")
+    return config
 
 
 def make_config(

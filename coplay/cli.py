@@ -9,7 +9,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 import tyro
 
-from coplay.errors import UserError, unknown
+from coplay.errors import UserError, WorkerFailed, unknown
 
 GameConfig = TypeVar("GameConfig")
 LearnerConfig = TypeVar("LearnerConfig")
@@ -29,6 +29,8 @@ Each command explains its options with --help."""
 
 def main() -> None:
     """Run a command and exit with 0, 1 (it failed), 2 (wrong input) or 130 (stopped)."""
+    # As with `python -m`: environments in files of the current folder can be named.
+    sys.path.append(str(Path.cwd()))
     sys.exit(run(sys.argv[1:]))
 
 
@@ -49,6 +51,9 @@ def run(arguments: list[str]) -> int:
     except UserError as error:
         print(f"coplay: {error}", file=sys.stderr)
         return 2
+    except WorkerFailed as error:
+        print(f"coplay: {error}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("coplay: stopped", file=sys.stderr)
         return 130
@@ -218,7 +223,8 @@ class PlayArguments(Generic[GameConfig]):
     seed: int = 0
     """Seed of all randomness."""
     copies: int | None = None
-    """Game copies the episodes are spread over (default: up to 1024); each plays its share one
+    """Game copies the episodes are spread over (default: up to 1024, of environments in worker
+    processes up to 64); each plays its share one
     episode after the other, which matters for players that remember."""
     greedy: bool = False
     """Trained players take their most probable action instead of sampling."""
@@ -253,12 +259,15 @@ def play(arguments: list[str]) -> int:
     given = parse(PlayArguments[config_type], arguments, "play", default)  # type: ignore
     if bool(given.seating) == bool(given.cross):
         raise UserError("give either --seating, one player per seat, or --cross, players to meet")
+    game = game_type(given.game)
+    for note in game.notes:
+        print(f"note: {note}", file=sys.stderr)
     if given.cross:
-        return play_cross(given, game_type(given.game))
+        return play_cross(given, game)
     if given.out is not None:
         raise UserError("--out is the picture of a cross-play (--cross)")
     record = api.play(
-        game_type(given.game),
+        game,
         given.seating,
         given.episodes,
         given.seed,

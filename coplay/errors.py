@@ -17,3 +17,8 @@ def unknown(kind: str, name: str, valid: Iterable[str]) -> UserError:
     near = difflib.get_close_matches(name, valid, n=1, cutoff=0.4)
     hint = f"did you mean '{near[0]}'? " if near else ""
     return UserError(f"unknown {kind} '{name}': {hint}valid: {', '.join(valid)}")
+
+
+class WorkerFailed(RuntimeError):
+    """An environment in a worker process raised, crashed or hung; the message says which one, at
+    which step, with its traceback. All workers are gone then."""

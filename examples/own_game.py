@@ -35,8 +35,7 @@ class State(NamedTuple):
 
 class Rendezvous(Game):
     config: RendezvousConfig = eqx.field(static=True)
-    name = "rendezvous"
-    action_names = ("stay", "left", "right")
+    name, action_names = "rendezvous", ("stay", "left", "right")
 
     @property
     def seats(self):

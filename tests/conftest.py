@@ -10,6 +10,9 @@ from jaxtyping import install_import_hook
 CACHE = Path(tempfile.gettempdir()) / f"coplay-test-cache-{os.getuid()}"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+# Most of the time of the tests is compiling: what runs once need not be optimised.
+QUICK = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICK}"
 
 # Shapes in signatures are checked at run time in tests, and only there.
 install_import_hook(

@@ -1,7 +1,8 @@
 """`coplay bench`: game stepping and PPO training beside their limits, and the time to start up.
 
 Limits are measured in the same run: for stepping, the rules alone (no ego views); for training, the
-bare networks (the same matrix products for acting and learning, without games, data or optimisers).
+bare networks (the same matrix products for acting and learning, without games, data or optimisers);
+for games of JaxMARL, its own stepping.
 """
 
 import subprocess
@@ -17,6 +18,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 from rich.table import Table
 
+from coplay.bench.host import host_rows
+from coplay.bench.jaxmarl import jaxmarl_stepping
 from coplay.bench.measure import Speed, Work, measure, peak_memory_mb
 from coplay.games import make_game
 from coplay.games.game import Game
@@ -43,8 +46,14 @@ class BenchArguments:
     """How many seeds the row of several seeds trains."""
     repeats: int = 5
     """Interleaved repetitions; the median counts."""
+    pettingzoo: bool = True
+    """Also measure an environment in worker processes beside a plain loop over one of them (if mpe2
+    is installed)."""
     start_up: bool = True
     """Also measure the time from command to first update, cold and with the compilation cache."""
+    jaxmarl: tuple[str, ...] = ()
+    """Also step these games of JaxMARL, beside JaxMARL's own stepping: for instance
+    jaxmarl:MPE_simple_spread_v3 smax:3m. An empty --boards leaves out Stag Hunt."""
     json: bool = False
     """Print {"rows": […]} on standard output."""
 
@@ -54,8 +63,13 @@ def run_bench(arguments: BenchArguments) -> int:
     rows: list[dict[str, Any]] = []
     for side in arguments.boards:
         game = make_game("stag-hunt", height=side, width=side)
-        rows += compared(measure(stepping(game), arguments.repeats), side)
-        rows += compared(measure(training(game, arguments.seeds), arguments.repeats), side)
+        board = f"{side}x{side}"
+        rows += compared(measure(stepping(game), arguments.repeats), board)
+        rows += compared(measure(training(game, arguments.seeds), arguments.repeats), board)
+    if arguments.pettingzoo:
+        rows += host_rows(arguments.repeats)
+    for name in arguments.jaxmarl:
+        rows += compared(measure(jaxmarl_stepping(name), arguments.repeats), "")
     if arguments.start_up:
         rows += start_up()
     if arguments.json:
@@ -81,13 +95,13 @@ def run_bench(arguments: BenchArguments) -> int:
     return 0
 
 
-def compared(speeds: list[Speed], side: int) -> list[dict[str, Any]]:
+def compared(speeds: list[Speed], board: str) -> list[dict[str, Any]]:
     """Rows of the table; the last program of each list is the limit of the others."""
     limit = speeds[-1].per_second
     return [
         {
             "what": speed.work.name,
-            "board": f"{side}x{side}",
+            "board": board,
             "counted": speed.work.unit,
             "per_second": speed.per_second,
             "limit": limit,

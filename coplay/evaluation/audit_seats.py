@@ -56,6 +56,12 @@ def audit_seats(
     game = make_game_of(config)
     if config.run.seating or config.run.switch:
         raise UserError("an audit chooses who sits where itself: leave out seating and switch")
+    if not game.symmetric:
+        raise UserError(
+            f"the seats of {config.game_name} cannot be renumbered (they may differ by its rules, "
+            "or its state is out of reach), so they cannot be audited; audit the learner on a game "
+            "whose seats are alike, such as stag-hunt"
+        )
     if game.seats < 2:
         raise UserError(f"{config.game_name} has one seat: there is nothing to compare")
     among = among or next(iter(game.scripted), "random")

@@ -4,6 +4,7 @@ Each game copy plays the same number of whole episodes, one after the other. Cou
 that happen to finish first in a running rollout would favour short ones.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -12,7 +13,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from coplay.errors import UserError
+from coplay.evaluation.host_match import play_host_episodes, record_host_episode
 from coplay.games.game import Game, State
+from coplay.games.host_game import HostGame
 from coplay.players.player import Group, notice_all
 from coplay.training.rollout import (
     Table,
@@ -23,19 +26,23 @@ from coplay.training.rollout import (
     seat_uniforms,
 )
 
-MOST_COPIES = 1024
+MOST_COPIES, MOST_HOST_COPIES = 1024, 64
 
 
 class Match(NamedTuple):
-    """Episodes of one seating. reward, steps: [episode, seat] NumPy arrays."""
+    """Episodes of one seating. reward, steps: [episode, seat] NumPy arrays. scores: [episode]
+    each, from the episodes' last states (`Game.scores`)."""
 
     reward: np.ndarray
     steps: np.ndarray
+    scores: Mapping[str, np.ndarray] = {}
 
     def record(self, game: str, players: list[str]) -> dict[str, Any]:
-        """The match as a JSON object: means and standard errors of every seat."""
+        """The match as a JSON object: means and standard errors of every seat, and the means of
+        the game's scores if it has some."""
         count = len(self.reward)
         error = self.reward.std(0, ddof=1) / np.sqrt(count) if count > 1 else [float("nan")] * 99
+        scores = {name: float(score.mean()) for name, score in self.scores.items()}
         return {
             "game": game,
             "episodes": count,
@@ -49,7 +56,7 @@ class Match(NamedTuple):
                 }
                 for seat, player in enumerate(players)
             ],
-        }
+        } | ({"scores": scores} if scores else {})
 
 
 def one_step(
@@ -93,8 +100,13 @@ def one_step(
 
 def play_episodes(
     game: Game, groups: tuple[Group, ...], key: PRNGKeyArray, copies: int, episodes: int
-) -> tuple[Float[Array, "episode copy seat"], Int[Array, "episode copy seat"]]:
-    """Every copy plays `episodes` whole episodes: rewards and steps in the game of every seat."""
+) -> tuple[
+    Float[Array, "episode copy seat"],
+    Int[Array, "episode copy seat"],
+    dict[str, Float[Array, "episode copy"]],
+]:
+    """Every copy plays `episodes` whole episodes: rewards and steps in the game of every seat, and
+    the game's scores."""
 
     def one_episode(kept: dict[str, Any], drawn: tuple) -> tuple[dict[str, Any], tuple]:
         key, number = drawn
@@ -106,13 +118,21 @@ def play_episodes(
             return ~jnp.all(carry[1])
 
         def go(carry: tuple) -> tuple:
-            table, over, step = carry
+            table, before, step, scores = carry
             key = jax.random.fold_in(play_key, step)
-            table, _, _, over = one_step(game, groups, key, table, over)
-            return table, over, step + 1
+            table, _, _, over = one_step(game, groups, key, table, before)
+            scores = jax.tree.map(
+                lambda kept, now: jnp.where(before, kept, now), scores, scores_of(table)
+            )
+            return table, over, step + 1, scores
 
-        table, _, _ = jax.lax.while_loop(going, go, (table, jnp.zeros(copies, bool), 0))
-        return {name: getattr(table, name) for name in kept}, (table.gained, table.stayed)
+        def scores_of(table: Table) -> dict[str, Float[Array, " copy"]]:
+            return dict(jax.vmap(game.scores)(table.state))
+
+        start = (table, jnp.zeros(copies, bool), 0, scores_of(table))
+        table, _, _, scores = jax.lax.while_loop(going, go, start)
+        following = {name: getattr(table, name) for name in kept}
+        return following, (table.gained, table.stayed, scores)
 
     memory = tuple(group.start(copies) for group in groups)
     kept = {"memory": memory, **nothing_done(copies, game.seats)}
@@ -131,17 +151,23 @@ def play_match(
     seed: int = 0,
     copies: int | None = None,
 ) -> Match:
-    """Play exactly `episodes` episodes, spread over `copies` game copies (default: up to 1024)."""
+    """Play exactly `episodes` episodes, spread over `copies` game copies (default: up to 1024, or
+    up to 64 environments in worker processes)."""
     if episodes < 1:
         raise UserError(f"episodes must be at least 1, not {episodes}")
     if copies is not None and copies < 1:
         raise UserError(f"copies must be at least 1, not {copies}")
-    each = -(-episodes // min(copies or MOST_COPIES, episodes))
+    most = MOST_HOST_COPIES if isinstance(game, HostGame) else MOST_COPIES
+    each = -(-episodes // min(copies or most, episodes))
     copies = -(-episodes // each)
-    reward, steps = _play_episodes(game, groups, jax.random.key(seed), copies, each)
+    played: Any
+    if isinstance(game, HostGame):
+        played = (*play_host_episodes(game, groups, seed, copies, each), {})
+    else:
+        played = _play_episodes(game, groups, jax.random.key(seed), copies, each)
     # The last round may hold more episodes than asked for; which copies are left out is fixed
     # beforehand, so it does not depend on how they went.
-    flat = (np.asarray(x).reshape(-1, game.seats)[:episodes] for x in (reward, steps))
+    flat = jax.tree.map(lambda x: np.asarray(x).reshape(-1, *x.shape[2:])[:episodes], played)
     return Match(*flat)
 
 
@@ -155,6 +181,8 @@ class Episode(NamedTuple):
 
 def record_episode(game: Game, groups: tuple[Group, ...], seed: int = 0) -> Episode:
     """Play one episode in one copy and keep every state."""
+    if isinstance(game, HostGame):
+        return Episode(*record_host_episode(game, groups, seed))
     key, reset_key = jax.random.split(jax.random.key(seed))
     table = new_table(game, groups, reset_key, 1)
     step = jax.jit(one_step)

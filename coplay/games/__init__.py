@@ -6,6 +6,7 @@ from typing import Any
 
 from coplay.errors import UserError, unknown
 from coplay.games.game import Game, Observation, Outcome
+from coplay.games.jaxmarl_in import jaxmarl_parts, smax_parts
 from coplay.games.snowdrift import Snowdrift, SnowdriftConfig
 from coplay.games.stag_hunt import StagHunt, StagHuntConfig
 
@@ -15,7 +16,18 @@ GAMES: dict[str, tuple[type, type[Game]]] = {
 }
 """name -> (configuration, game): `GAMES[name][1](GAMES[name][0](...))` makes the game."""
 
-FAMILIES: dict[str, Callable[[str], tuple[type, Callable[..., Any]]]] = {}
+
+def _pettingzoo(rest: str) -> tuple[type, Callable[..., Any]]:
+    from coplay.games.pettingzoo_in import parts
+
+    return parts(rest)
+
+
+FAMILIES: dict[str, Callable[[str], tuple[type, Callable[..., Any]]]] = {
+    "jaxmarl": jaxmarl_parts,
+    "pettingzoo": _pettingzoo,
+    "smax": smax_parts,
+}
 """prefix -> the parts of the games named `prefix:REST`, as a function of REST: games that come from
 other libraries. Their modules import what they need when they are called."""
 

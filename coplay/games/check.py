@@ -36,7 +36,8 @@ def check_game(
     chance in `step` must belong to the board and not to seat numbers: with the same key a situation
     and its renumbering have to go on alike. In a game of two seats an ego view that shows the other
     seat first cannot be told from a right one by symmetry, nor in one of three seats an ego view
-    with the two others exchanged; they are not found.
+    with the two others exchanged; they are not found. Of a game that says that it is not
+    `symmetric`, nothing is asked that renumbers its seats.
     """
     key = jax.random.key(0) if key is None else key
     _check_types(game, key)
@@ -114,8 +115,9 @@ def _check_types(game: Game, key: PRNGKeyArray) -> None:
         expect(f"probabilities of scripted player '{name}'", probs, jnp.floating, game.actions)
     order = jnp.arange(seats)
     faults += _type_changes("step", state, following)
-    permuted = eqx.filter_eval_shape(game.permute_seats, state, order)
-    faults += _type_changes("permute_seats", state, permuted)
+    if game.symmetric:
+        permuted = eqx.filter_eval_shape(game.permute_seats, state, order)
+        faults += _type_changes("permute_seats", state, permuted)
     faults += _type_changes("observe after a step", seen, seen_after)
     if not faults:
         for what, array, each in (
@@ -199,9 +201,12 @@ def _step_faults(
     shift = (1 + (noise[4, 0, 0] * (seats - 1)).astype(jnp.int32)) % seats
     rotation = (as_it_is + shift) % seats
 
+    def moved(state: State, order: Int[Array, " seat"]) -> State:
+        return game.permute_seats(state, order) if game.symmetric else state
+
     def renumbered(order: Int[Array, " seat"], actions: Int[Array, " seat"]) -> Faults:
         """What does not come out as the same situation with the seats renumbered."""
-        other = game.permute_seats(state, order)
+        other = moved(state, order)
         after, result = game.step(key, other, actions[order])
         view = game.observe(other)
         return {
@@ -211,16 +216,18 @@ def _step_faults(
             "features": _differ(
                 view.features, _moved_views(seen.features, order, game.seat_features)
             ),
-            "state after step": _differ(after, game.permute_seats(following, order)),
+            "state after step": _differ(after, moved(following, order)),
             "reward": _differ(result.reward, outcome.reward[order]),
             "terminated": _differ(result.terminated, outcome.terminated[order]),
             "truncated": _differ(result.truncated, outcome.truncated),
-            "undone": _differ(game.permute_seats(other, jnp.argsort(order)), state),
+            "undone": _differ(moved(other, jnp.argsort(order)), state),
         }
 
     ignored = jnp.where(alive, actions, jnp.argmax(noise[0], axis=-1))
+    ways = 3 if game.symmetric else 1  # where seats cannot be renumbered, only as they are
     wrong = jax.vmap(renumbered)(
-        jnp.stack([as_it_is, rotation, permutation]), jnp.stack([ignored, actions, actions])
+        jnp.stack([as_it_is, rotation, permutation][:ways]),
+        jnp.stack([ignored, actions, actions][:ways]),
     )
     faults["permute_seats by an order and then by its inverse changes the state"] = jnp.any(
         wrong.pop("undone")
@@ -229,10 +236,10 @@ def _step_faults(
         # While all seats are alive, the first is just the same step, traced a second time.
         faults[f"{what}: {IMPURE}"] = found[0] & jnp.all(alive)
         faults[f"{what}: changes with the actions of seats that left"] = found[0] & ~jnp.all(alive)
-        faults[f"{what}: does not follow when the seats are rotated"] = found[1]
-        faults[f"{what}: does not follow when the seats are permuted"] = found[2]
+        for way, how in list(enumerate(("", "rotated", "permuted")))[1:ways]:
+            faults[f"{what}: does not follow when the seats are {how}"] = found[way]
     faults["ego_state does not put the seat first, the others in cyclic order"] = _differ(
-        game.ego_state(state, shift), game.permute_seats(state, rotation)
+        game.ego_state(state, shift), moved(state, rotation)
     )
 
     for name, policy in game.scripted.items():

@@ -63,6 +63,9 @@ class Game(eqx.Module):
     """How many planes each seat has at the front of `Observation.planes`."""
     seat_features: ClassVar[int] = 0
     """How many numbers each seat has at the front of `Observation.features`."""
+    symmetric: ClassVar[bool] = True
+    """Whether the seats can be renumbered (`permute_seats`). If not, nothing promises that the
+    seats are alike: views need not be ego-first, and there is no ego state."""
 
     @property
     def seats(self) -> int:
@@ -71,6 +74,11 @@ class Game(eqx.Module):
     @property
     def actions(self) -> int:
         return len(self.action_names)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Lines that a user should read before playing, e.g. that views of seats are padded."""
+        return ()
 
     @property
     def scripted(self) -> Mapping[str, ScriptedPolicy]:
@@ -111,8 +119,16 @@ class Game(eqx.Module):
         raise NotImplementedError
 
     def permute_seats(self, state: State, order: Int[Array, " seat"]) -> State:
-        """The same situation with the seats renumbered: new seat i is old seat `order[i]`."""
+        """The same situation with the seats renumbered: new seat i is old seat `order[i]`.
+
+        Only for games that are `symmetric`.
+        """
         raise NotImplementedError
+
+    def scores(self, state: State) -> Mapping[str, Float[Array, ""]]:
+        """Numbers beside the rewards that tell, from the last state of an episode, how it went:
+        `won`, for instance, 1 or 0. Matches give their means."""
+        return {}
 
     def draw(self, state: State, cell: int = 48) -> np.ndarray:
         """A picture of a state as [pixel row, pixel column, RGB] uint8."""
@@ -123,5 +139,10 @@ class Game(eqx.Module):
         raise NotImplementedError
 
     def ego_state(self, state: State, seat: Int[Array, ""] | int) -> State:
-        """The state with `seat` renumbered to 0 and the others following in cyclic order."""
+        """The state with `seat` renumbered to 0 and the others following in cyclic order.
+
+        In a game that is not `symmetric`: the state as it is, whatever the seat.
+        """
+        if not self.symmetric:
+            return state
         return self.permute_seats(state, (seat + jnp.arange(self.seats)) % self.seats)

@@ -8,10 +8,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from coplay.errors import UserError
+from coplay.errors import UserError, WorkerFailed
 from coplay.evaluation.audit import Audit
 from coplay.evaluation.match import Episode, play_match, record_episode
 from coplay.games.game import Game
+from coplay.games.host_game import HostGame
 from coplay.players.player import group_players
 from coplay.players.seating import is_learner, make_player, split_seating
 from coplay.reports.curves import learning_curve
@@ -53,6 +54,8 @@ def print_match(record: dict[str, Any], as_json: bool) -> None:
             f"{row['steps']:.1f}",
         )
     table.add_row("team", "", f"{record['team_mean']:.3f}", "", "", style="bold")
+    for name, score in record.get("scores", {}).items():
+        table.add_row(name, "", f"{score:.3f}", "", "")
     console_for_tables().print(table)
 
 
@@ -90,8 +93,9 @@ def print_summary(summary: dict[str, Any], as_json: bool, folder: RunFolder | No
     references(console, folder)
     console.print(f"\nthe run is in {folder.path}: learning_curve.png, episode.gif, metrics.jsonl")
     console.print("what to try next:")
+    film = " --out film.gif" if isinstance(run_seating(folder)[0], HostGame) else ""
     for text in (
-        f"coplay watch {folder.path}",
+        f"coplay watch {folder.path}{film}",
         f"coplay play --seating {mixed_seating(folder)} --episodes 2000",
         f"tensorboard --logdir {folder.path}/tensorboard   (after pip install tensorboard)",
         f"coplay train {summary['player']} --resume {folder.path} --steps {2 * summary['steps']}",
@@ -110,17 +114,18 @@ def mixed_seating(folder: RunFolder) -> str:
 
 def references(console: Console, folder: RunFolder) -> None:
     """What random and scripted players get in the run's game, every seat alike."""
-    game = make_game_of(folder.read_config())
-    table = Table(
-        title=f"for comparison, the same player in every seat, {REFERENCE_EPISODES} episodes"
-    )
+    config = folder.read_config()
+    game = make_game_of(config)
+    # Episodes in worker processes take their time.
+    episodes = config.run.episodes if isinstance(game, HostGame) else REFERENCE_EPISODES
+    table = Table(title=f"for comparison, the same player in every seat, {episodes} episodes")
     table.add_column("player")
     for seat in range(game.seats):
         table.add_column(f"seat {seat}", justify="right")
     table.add_column("team", justify="right")
     for name in ("random", *game.scripted):
         players = [make_player(name, game, seat) for seat in range(game.seats)]
-        match = play_match(game, group_players(players), REFERENCE_EPISODES)
+        match = play_match(game, group_players(players), episodes)
         table.add_row(
             name, *(f"{x:.3f}" for x in match.reward.mean(0)), f"{match.reward.mean():.3f}"
         )
@@ -130,12 +135,14 @@ def references(console: Console, folder: RunFolder) -> None:
 def after_training(folder: RunFolder, run: Trainer, watcher: Watcher) -> None:
     """The pictures that every finished run leaves: learning curve and, if drawable, a film."""
     rows = read_rows(folder.metrics_file)
-    learning_curve(
-        folder.curve_file, rows, run.game.seats, f"{run.config.player} on {run.game.name}"
-    )
+    title = f"{run.config.player} on {run.game.name}"
+    try:
+        learning_curve(folder.curve_file, rows, run.game.seats, title)
+    except UserError as error:
+        watcher.say(f"no learning curve: {error}")
     try:
         write_episode(folder, folder.gif_file)
-    except UserError as error:
+    except (UserError, WorkerFailed) as error:
         watcher.say(f"no film: {error}")
 
 

@@ -89,19 +89,32 @@ def one_iteration(
     roll_key, learn_key = jax.random.split(key)
     groups = groups_of(phase, state.learners)
     table, trajectory = rollout(game, groups, state.table, roll_key, steps, streams)
+    learners, counts = learn(game, phase, state.learners, trajectory, learn_key, progress)
+    return TrainState(learners, table), counts
+
+
+def learn(
+    game: Game,
+    phase: Phase,
+    states: tuple[LearnerState, ...],
+    trajectory: Trajectory,
+    key: PRNGKeyArray,
+    progress: Float[Array, ""],
+) -> tuple[tuple[LearnerState, ...], Counts]:
+    """Every learner learns from its seats; the new states, and what was counted."""
     counts = count(trajectory)
     learners = []
-    for index, (learner, mine) in enumerate(zip(phase.learners, state.learners, strict=True)):
+    for index, (learner, mine) in enumerate(zip(phase.learners, states, strict=True)):
         if learner.active:
             part = learner.watch(game, trajectory)
-            update_key = jax.random.fold_in(learn_key, index)
+            update_key = jax.random.fold_in(key, index)
             mine, metrics = learner.update(update_key, mine, part, progress)
             seats = np.array(learner.active)
             for name, values in metrics.items():
                 empty = counts.get(name, jnp.full((game.seats, *values.shape[1:]), jnp.nan))
                 counts[name] = empty.at[seats].set(values)
         learners.append(mine)
-    return TrainState(tuple(learners), table), counts
+    return tuple(learners), counts
 
 
 def count(trajectory: Trajectory) -> Counts:

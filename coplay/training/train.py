@@ -20,16 +20,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from coplay.compilation import use_cache
-from coplay.errors import UserError
+from coplay.errors import UserError, WorkerFailed
 from coplay.evaluation.match import Match, play_match
 from coplay.evaluation.statistics import bootstrap_interval, iqm
 from coplay.files import write_json
 from coplay.games.game import Game
+from coplay.games.host_game import HostGame
 from coplay.players.player import Player, group_players
 from coplay.players.seating import make_player
 from coplay.training import checkpoints
 from coplay.training.block import Counts, TrainState, enter_phase, init_state, make_block
 from coplay.training.config import TrainConfig
+from coplay.training.host import HostBlocks
 from coplay.training.logs import Logs
 from coplay.training.phases import Phase, plan_phases
 from coplay.training.run import RunFolder, make_game_of, state_shapes, versions
@@ -103,6 +105,12 @@ class Trainer:
         self.recent: list[dict[str, np.ndarray]] = []
         self.rewards = [math.nan] * self.game.seats
         self.stop = threading.Event()
+        host = HostBlocks(self.game, run, self.seeds) if isinstance(self.game, HostGame) else None
+        self.host: HostBlocks | None = host
+        # Nothing is gained by long blocks where every step leaves the compiled program.
+        self.block = 1 if host else run.block
+        for note in self.game.notes:
+            watcher.say(f"note: {note}")
         if resume and self.saved.all():
             self._restore()
         else:
@@ -152,6 +160,11 @@ class Trainer:
             self.best, _ = checkpoints.load(self.saved.best, self.state.learners)
         self.logs = Logs(self.folder.path, self.seeds, note["metrics_bytes"])
         self.watcher.say(f"going on at step {self.step}")
+        if self.host:
+            self.watcher.say(
+                f"the state of {self.game.name} cannot be saved: its environments begin new "
+                "episodes, so the run goes on, but not bit for bit"
+            )
 
     @property
     def step(self) -> int:
@@ -162,12 +175,20 @@ class Trainer:
     def run(self) -> dict[str, Any]:
         """Train to the end, evaluate, and return the summary that is also written."""
         try:
-            with stopping_on_signals(self.stop):
-                while self.iteration < self.total:
-                    self._run_phase()
-        finally:
-            self.logs.close()
-        return self._summarise()
+            try:
+                with stopping_on_signals(self.stop):
+                    while self.iteration < self.total:
+                        self._run_phase()
+            finally:
+                self.logs.close()
+                if self.host:
+                    self.host.close()
+            return self._summarise()
+        except WorkerFailed as error:
+            raise RunStopped(
+                f"{error}\nThe run is saved up to step {self.saved.last_step()}; go on with: "
+                f"{self._resuming}"
+            ) from error
 
     def _run_phase(self) -> None:
         """Train until the phase ends."""
@@ -184,7 +205,7 @@ class Trainer:
         self.mark = time.perf_counter()
         while self.iteration < end:
             # Blocks end at multiples of their length wherever the run was taken up.
-            count = min(run.block - self.iteration % run.block, end - self.iteration)
+            count = min(self.block - self.iteration % self.block, end - self.iteration)
             self.state, counts = block(
                 self.game,
                 phase.others,
@@ -199,30 +220,41 @@ class Trainer:
                 self._log(*pending)
             pending = (counts, count)
             self.iteration += count
+            if self.host:  # its blocks are done when they return
+                self._log(*pending)
+                pending = None
             due = self.step - saved_at >= run.checkpoint_every
             if due or self.stop.is_set() or self.iteration >= end:
-                self._log(*pending)
+                if pending:
+                    self._log(*pending)
                 pending, saved_at = None, self.step
                 self._save()
                 self.mark = time.perf_counter()
             if self.stop.is_set():
-                raise Interrupted(
-                    f"stopped at step {self.step}; go on with: coplay train {self.config.player} "
-                    f"--resume {self.folder.path}"
-                )
+                raise Interrupted(f"stopped at step {self.step}; go on with: {self._resuming}")
+
+    @property
+    def _resuming(self) -> str:
+        """The command that takes this run up."""
+        return f"coplay train {self.config.player} --resume {self.folder.path}"
 
     def _enter(self, before: Phase, phase: Phase) -> TrainState:
         copies = self.config.run.copies
         return jax.lax.map(lambda state: enter_phase(before, phase, state, copies), self.state)
 
     def _compile(self, phase: Phase) -> Any:
+        """The function that plays and learns blocks of the phase; see `make_block`."""
         begun = time.perf_counter()
         run = self.config.run
-        block = jax.jit(make_block(phase, run.rollout, run.block), donate_argnums=2)
-        number = np.int32(0)
-        compiled = block.lower(
-            self.game, phase.others, self.state, self.keys, number, number, number, self.streams
-        ).compile()
+        compiled: Any
+        if self.host:
+            compiled = self.host.make_block(phase, self.state)
+        else:
+            block = jax.jit(make_block(phase, run.rollout, run.block), donate_argnums=2)
+            number = np.int32(0)
+            compiled = block.lower(
+                self.game, phase.others, self.state, self.keys, number, number, number, self.streams
+            ).compile()
         took = time.perf_counter() - begun
         self.clock.compiling += took
         self.watcher.say(f"compiled in {took:.1f} s")
@@ -327,7 +359,7 @@ class Trainer:
         self.watcher.say(f"final evaluation: {self.config.run.episodes} episodes per seed")
         entries = list(self.phases[-1].entries)
         matches = [self._evaluate(index) for index in range(len(self.seeds))]
-        every = Match(*(np.concatenate(parts) for parts in zip(*matches, strict=True)))
+        every: Match = jax.tree.map(lambda *parts: np.concatenate(parts), *matches)
         steps = self.step * len(self.seeds)
         summary = every.record(self.game.name, entries) | {
             "player": self.config.player,

@@ -229,3 +229,15 @@ def test_wrong_input_is_refused_before_work(tmp_path: Path, change: dict, words:
         )
         audit_seats(seated, tmp_path / "audit")
     assert not (tmp_path / "audit").exists()
+
+
+def test_games_whose_seats_cannot_be_renumbered_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Fixed(StagHunt):
+        symmetric = False
+
+    monkeypatch.setitem(GAMES, "fixed", (StagHuntConfig, Fixed))
+    config = TrainConfig("ppo", "fixed", PPOConfig(), StagHuntConfig(), RunConfig())
+    with pytest.raises(UserError, match="cannot be renumbered"):
+        audit_seats(config, tmp_path / "audit")

@@ -56,6 +56,9 @@ class Countdown(Game):
     def permute_seats(self, state: CountdownState, order: jax.Array) -> CountdownState:
         return state._replace(alive=state.alive[order])
 
+    def scores(self, state: CountdownState) -> dict[str, jax.Array]:
+        return {"left": state.left.astype(jnp.float32)}
+
 
 class Always(Player):
     """Takes one action."""
@@ -142,11 +145,19 @@ def test_the_same_seed_plays_the_same_match() -> None:
     assert not np.array_equal(many.steps[:1000], many.steps[1000:2000]), "rounds differ"
 
 
+def test_scores_are_those_of_the_last_state() -> None:
+    """Short episodes are stepped on until the longest is over, and go below 0 there."""
+    scores = play_match(COUNTDOWN, NOUGHTS, 100, 4, 50).scores
+    assert scores["left"].shape == (100,) and not scores["left"].any()
+
+
 def test_record() -> None:
     reward = np.array([[1.0, 2.0], [3.0, 5.0], [5.0, 2.0]], np.float32)
     steps = np.array([[1, 2], [1, 2], [4, 2]])
     record = Match(reward, steps).record("countdown", ["a", "b"])
-    assert record["game"] == "countdown" and record["episodes"] == 3
+    assert record["game"] == "countdown" and record["episodes"] == 3 and "scores" not in record
+    won = Match(reward, steps, {"won": np.array([1.0, 0.0, 0.5])}).record("countdown", ["a", "b"])
+    assert won["scores"] == {"won": pytest.approx(0.5)}
     assert record["team_mean"] == pytest.approx(3.0)
     first, second = record["seats"]
     assert (first["player"], second["player"]) == ("a", "b")
@@ -182,12 +193,12 @@ def played(size: int, seating: str) -> Match:
     game = stag_hunt(size)
     players = [make_player(entry, game, seat) for seat, entry in enumerate(seating.split(","))]
     result = play_match(game, group_players(players), ROUNDS * COPIES, seed=1)
-    return Match(*(x.reshape(ROUNDS, COPIES, 4) for x in result))
+    return jax.tree.map(lambda x: x.reshape(ROUNDS, COPIES, 4), result)
 
 
 def rounds_of(size: int, seating: str, first: int = 0, every: int = 1) -> Match:
     """[episode, seat] of some of the rounds."""
-    return Match(*(x[first::every].reshape(-1, 4) for x in played(size, seating)))
+    return jax.tree.map(lambda x: x[first::every].reshape(-1, 4), played(size, seating))
 
 
 FOUR, TWO = ",".join([NS_NH] * 4), f"ns,{NS_NH},nh,nh"

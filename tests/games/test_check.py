@@ -354,3 +354,38 @@ def test_wrong_scripted_players_are_named() -> None:
         "scripted player 'half': probabilities do not sum to 1",
         "scripted player 'up': an illegal action has a chance",
     }
+
+
+# --- games whose seats cannot be renumbered -------------------------------------------------------
+
+
+class Unlike(StagHunt):
+    """Seat 0 is paid more, and there is no renumbering (so scripted players have no ego state)."""
+
+    symmetric = False
+
+    @property
+    def scripted(self):
+        return {}
+
+    def step(self, key, state, actions):
+        state, outcome = super().step(key, state, actions)
+        return state, outcome._replace(reward=outcome.reward * jnp.array([2.0, 1.0, 1.0]))
+
+    def permute_seats(self, state, order):
+        raise NotImplementedError
+
+
+class HeedsTheGone(Unlike):
+    """The clock is moved by what seats say that have left."""
+
+    def step(self, key, state, actions):
+        following, outcome = super().step(key, state, actions)
+        heard = jnp.sum(jnp.where(self.alive(state), 0, actions))
+        return following._replace(time=following.time + (heard > 3)), outcome
+
+
+def test_seats_that_cannot_be_renumbered() -> None:
+    check_game(Unlike(SMALL), copies=16, steps=60)
+    with pytest.raises(GameCheckError, match="changes with the actions of seats that left"):
+        check_game(HeedsTheGone(SMALL), copies=16, steps=60)

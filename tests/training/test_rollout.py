@@ -20,9 +20,8 @@ from coplay.training.rollout import Table, Trajectory, new_table, rollout, rows_
 
 CONFIG = StagHuntConfig(height=3, width=3, players=3, stags=1, hares=2, horizon=6)
 COPIES, STEPS, SEATS, ACTIONS = 24, 16, 3, 7
-PER_SEAT = [
-    name for name in Trajectory._fields if name not in ("observation", "over", "final", "last")
-]
+OF_ALL = ("observation", "over", "final", "last", "state", "after")
+PER_SEAT = [name for name in Trajectory._fields if name not in OF_ALL]
 
 
 class Rotated(StagHunt):

@@ -1,0 +1,68 @@
+"""JaxMARL's environments stepped as our games, beside JaxMARL's own stepping as the limit."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import PRNGKeyArray
+
+from coplay.bench.measure import Work
+from coplay.errors import UserError
+from coplay.games import make_game
+from coplay.games.jaxmarl_in import JaxmarlGame, quiet
+from coplay.players.player import group_players
+from coplay.players.seating import make_player
+from coplay.training.rollout import new_table, rollout
+
+COPIES, STEPS = 1024, 32
+
+
+def jaxmarl_stepping(name: str) -> list[Work]:
+    """Random players in our rollout, and random actions in a scan over JaxMARL's `step`.
+
+    Both keep all that was seen, done and got. JaxMARL's `step` resets by itself, ours begins from
+    states drawn ahead. Where there are masks, both obey them.
+    """
+    game = make_game(name)
+    if not isinstance(game, JaxmarlGame):
+        raise UserError(f"{name} is no game of JaxMARL; --jaxmarl takes jaxmarl:… and smax:…")
+    groups = group_players([make_player("random", game) for _ in range(game.seats)])
+    key = jax.random.key(0)
+    table = new_table(game, groups, key, COPIES)
+    with quiet():
+        seen, states = jax.vmap(game.env.reset)(jax.random.split(key, COPIES))
+
+    def ours(game: JaxmarlGame, table: Any, key: PRNGKeyArray) -> Any:
+        table, played = rollout(game, groups, table, key, STEPS, jnp.arange(game.seats))
+        return table, played.observation, played.action, played.reward, played.over
+
+    def theirs(seen: Any, states: Any, key: PRNGKeyArray) -> Any:
+        env = game.env
+
+        def choose(key: PRNGKeyArray, state: Any) -> dict[Any, Any]:
+            keys = jax.random.split(key, game.seats)
+            if game.kind.legal is None:
+                spaces = [env.action_space(agent) for agent in env.agents]
+                return {a: s.sample(k) for a, s, k in zip(env.agents, spaces, keys, strict=True)}
+            masks = game.kind.legal(env, state)
+            return {
+                agent: jax.random.categorical(k, jnp.log(mask.astype(jnp.float32)))
+                for agent, mask, k in zip(env.agents, masks, keys, strict=True)
+            }
+
+        def one(carry: Any, key: PRNGKeyArray) -> Any:
+            seen, states = carry
+            act_key, step_key = jax.random.split(key)
+            actions = jax.vmap(choose)(jax.random.split(act_key, COPIES), states)
+            keys = jax.random.split(step_key, COPIES)
+            after, states, rewards, dones, _ = jax.vmap(env.step)(keys, states, actions)
+            return (after, states), (seen, actions, rewards, dones)
+
+        with quiet():
+            return jax.lax.scan(one, (seen, states), jax.random.split(key, STEPS))
+
+    title, amount = f"random players in {name}, {COPIES} copies", COPIES * STEPS
+    return [
+        Work(title, "game steps", amount, ours, (game, table, key)),
+        Work(f"JaxMARL's own: {title}", "game steps", amount, theirs, (seen, states, key)),
+    ]

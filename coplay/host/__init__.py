@@ -1,0 +1,1 @@
+"""Environments in worker processes. Nothing here imports JAX: workers must start quickly."""
