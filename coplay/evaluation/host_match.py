@@ -40,8 +40,9 @@ def host_table(game: HostGame, groups: tuple[Group, ...], views: Views) -> Table
     number: Any = np.zeros(copies, np.int32)
     memory = tuple(group.start(copies) for group in groups)
     state = state_of(views)
-    stayed = nothing.astype(np.int32)
-    return Table(state, memory, number, number, nothing, stayed, **nothing_done(copies, game.seats))
+    counted = (number, number, nothing, nothing.astype(np.int32))
+    done: Any = jax.tree.map(np.asarray, nothing_done(copies, game.seats))
+    return Table(state, memory, *counted, **done)
 
 
 def play_host_episodes(
@@ -68,10 +69,12 @@ def play_host_episodes(
             stepped = pool.step(np.asarray(action), active=active)
             row = np.minimum(episode, episodes - 1)
             reward[row, every] += stepped.reward
-            steps[row, every] += views.alive & active[:, None]
+            counts = views.alive & active[:, None]
+            steps[row, every] += counts
+            table = _with_done(table, counts, action, stepped.reward)
             over = stepped.over.copy()
             views = following(views, stepped)
-            table = _remembering(table, memory, action, stepped.reward)
+            table = table._replace(memory=memory)
             time, episode, step = np.where(over, 0, time + 1), episode + over, step + 1
             active = episode < episodes
     return reward, steps
@@ -95,20 +98,19 @@ def record_host_episode(
             rewards.append(stepped.reward[0].copy())
             over = bool(stepped.over[0])
             now = state_of(Views(*(array.copy() for array in stepped.after)))
-            table = _remembering(table, memory, action, stepped.reward)
-            table = table._replace(state=now, time=table.time + 1)
+            table = _with_done(table, np.asarray(table.state.alive), action, stepped.reward)
+            table = table._replace(state=now, memory=memory, time=table.time + 1)
             states.append(_scene(game, pool, now))
     return states, np.stack(actions), np.stack(rewards)
 
 
-def _remembering(table: Table, memory: Any, action: Any, reward: np.ndarray) -> Table:
-    """The table with what players remember of a step that was played from it."""
-    alive = np.asarray(table.state.alive)
-    return table._replace(
-        memory=memory,
-        last_action=np.where(alive, action, table.last_action),  # type: ignore[arg-type]
-        last_reward=np.where(alive, reward, table.last_reward),  # type: ignore[arg-type]
+def _with_done(table: Table, counts: np.ndarray, action: Any, reward: np.ndarray) -> Table:
+    """The table with what the seats did and got in a step, where it counts."""
+    done: Any = (
+        np.where(counts, np.asarray(action), table.last_action),
+        np.where(counts, reward, table.last_reward),
     )
+    return table._replace(last_action=done[0], last_reward=done[1])
 
 
 def _scene(game: HostGame, pool: Pool, state: HostState) -> HostState:

@@ -131,7 +131,8 @@ def play_episodes(
 
         start = (table, jnp.zeros(copies, bool), 0, scores_of(table))
         table, _, _, scores = jax.lax.while_loop(going, go, start)
-        return {name: getattr(table, name) for name in kept}, (table.gained, table.stayed, scores)
+        following = {name: getattr(table, name) for name in kept}
+        return following, (table.gained, table.stayed, scores)
 
     memory = tuple(group.start(copies) for group in groups)
     kept = {"memory": memory, **nothing_done(copies, game.seats)}

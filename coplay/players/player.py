@@ -65,6 +65,11 @@ class Player(eqx.Module):
         """Logits of the actions (illegal ones are masked by the caller) and the new memory."""
         raise NotImplementedError
 
+    @property
+    def notices(self) -> bool:
+        """Whether it looks at what a step brought."""
+        return type(self).notice is not Player.notice
+
     def notice(
         self, game: Game, view: View, after: State, over: Bool[Array, " copy"], memory: Memory
     ) -> Memory:
@@ -114,7 +119,7 @@ class Group(eqx.Module):
     @property
     def notices(self) -> bool:
         """Whether its players look at what a step brought."""
-        return type(self.player).notice is not Player.notice
+        return self.player.notices
 
     def notice(
         self, game: Game, views: View, after: State, over: Bool[Array, " copy"], memory: Memory

@@ -57,6 +57,10 @@ class Switcher(Player):
             switched = (view.episode // self.every) % 2 == 1
         return jnp.where(switched[:, None], after, before), (first, second)
 
+    @property
+    def notices(self) -> bool:
+        return self.first.notices or self.second.notices
+
     def notice(
         self, game: Game, view: View, after: State, over: Bool[Array, " copy"], memory: Memory
     ) -> Memory:
@@ -102,6 +106,10 @@ class Mix(Player):
             logits = jnp.where((drawn == index)[:, None], own, logits)
             memories.append(_where(drawn == index, new, mine))
         return logits, MixMemory(drawn, tuple(memories))
+
+    @property
+    def notices(self) -> bool:
+        return any(player.notices for player in self.players)
 
     def notice(
         self, game: Game, view: View, after: State, over: Bool[Array, " copy"], memory: Memory

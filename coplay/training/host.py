@@ -74,7 +74,7 @@ def host_rollout(
     played: Any = jax.tree.map(lambda x: np.empty(x.shape, x.dtype), shapes)
     time, episode = np.array(table.time), np.array(table.episode)
     gained, stayed = np.array(table.gained), np.array(table.stayed)
-    did, got = np.array(table.last_action), np.array(table.last_reward)
+    done = (np.array(table.last_action), np.array(table.last_reward))
     shown = Views(*(np.array(x) for x in (*table.state.seen, table.state.alive)))
     memory = table.memory
     for t in range(steps):
@@ -82,25 +82,27 @@ def host_rollout(
             kept[t] = now
         # Of the rows in the trajectory, which stay as they are: JAX may look at arrays in place.
         before = HostState(jax.tree.map(lambda x, t=t: x[t], played.observation), played.alive[t])
-        table = Table(before, memory, *_arrays(time, episode, gained, stayed, did, got))
-        for kept, now in zip(played.past, (time[:, None] == 0, did, got), strict=True):
+        for kept, now in zip(played.past, (time[:, None] == 0, *done), strict=True):
             kept[t] = now
+        table = Table(before, memory, *_arrays(time, episode, gained, stayed, *done))
         played.action[t], played.log_policy[t], memory = act(table, t)
         stepped = pool.step(played.action[t], number)
         for kept, now in zip(played.final, stepped.after[:3], strict=True):
             kept[t] = now
         for name in ("reward", "terminated", "truncated", "over"):
             getattr(played, name)[t] = getattr(stepped, name)
-        alive = played.alive[t]
-        did, got = np.where(alive, played.action[t], did), np.where(alive, played.reward[t], got)
-        gained, stayed = gained + played.reward[t], stayed + alive
+        gained, stayed = gained + played.reward[t], stayed + played.alive[t]
+        did = (played.action[t], played.reward[t])
+        done = tuple(  # type: ignore[assignment]
+            np.where(played.alive[t], now, old) for now, old in zip(did, done, strict=True)
+        )
         played.episode_reward[t], played.episode_steps[t] = gained, stayed
         over = played.over[t]
         time, episode = np.where(over, 0, time + 1), episode + over
         gained, stayed = (np.where(over[:, None], 0, x) for x in (gained, stayed))
         shown = following(shown, stepped)
     last = state_of(shown)
-    table = Table(last, memory, *_arrays(time, episode, gained, stayed, did, got))
+    table = Table(last, memory, *_arrays(time, episode, gained, stayed, *done))
     return table, played._replace(last=last.seen)
 
 
@@ -198,10 +200,11 @@ class HostBlocks:
         )
         acting = (self.game, phase.others, one.learners, one.table, drawn, np.int32(0))
         compiled_act = jax.jit(act).lower(*acting).compile()
-        shapes = trajectory_shapes(self.game.table, steps, copies)
-        groups = jax.eval_shape(lambda learners: groups_of(phase, learners), one.learners)
-        seats = [group.seats for group in groups]
-        shapes = shapes._replace(memory=dict(zip(seats, one.table.memory, strict=True)))
+        seated = [learner.active for learner in phase.learners if learner.active]
+        seated += [group.seats for group in phase.others]
+        shapes = trajectory_shapes(self.game.table, steps, copies)._replace(
+            memory=dict(zip(seated, one.table.memory, strict=True))
+        )
         learning = (self.game, one.learners, shapes, key, np.float32(0))
         compiled_update = jax.jit(update).lower(*learning).compile()
 
@@ -216,8 +219,8 @@ class HostBlocks:
                 return compiled_act(game, others, state.learners, table, drawn, np.int32(step))
 
             table, trajectory = host_rollout(play, self.pool, index, state.table, steps)
-            memory = dict(zip(seats, state.table.memory, strict=True))
-            trajectory = trajectory._replace(memory=memory)
+            remembered = dict(zip(seated, state.table.memory, strict=True))
+            trajectory = trajectory._replace(memory=remembered)
             progress = np.float32(number / total)
             learners, counts = compiled_update(
                 game, state.learners, trajectory, learn_key, progress
