@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test lint clean
+.PHONY: setup demo test test-all lint clean
 
 setup: .venv/ready
 
@@ -20,6 +20,10 @@ demo: setup
 	@echo "(to have the coplay command at hand: source .venv/bin/activate)"
 
 test: setup lint
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 -m 'not slow'
+
+# Also the tests that take long: whole runs, every environment of a registry.
+test-all: setup lint
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4
 
 lint: setup

@@ -134,6 +134,7 @@ def test_faults_of_a_learner_are_found_in_their_stage(
 @pytest.mark.parametrize(
     ("kind", "stage"), [(planted.HalfAdvantage, "advantages"), (planted.HalfGradient, "loss")]
 )
+@pytest.mark.slow
 def test_a_learner_that_shows_its_stages_has_them_named(kind: type, stage: str) -> None:
     fault = audited(kind, PPOConfig(**TINY)).first_fault
     assert fault is not None and fault.stage == stage
@@ -172,6 +173,7 @@ def test_fewest_seeds_by_hand() -> None:
     assert fewest_seeds(2, 0.3, paired=True) == 3  # 2 of 8
 
 
+@pytest.mark.slow
 def test_the_command_passes_a_fair_learner(
     tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -104,6 +104,7 @@ def test_stages_end_when_one_improves_too_little(tmp_path: Path, monkeypatch: An
     assert trained == [10, 20] and capped["reward"] == 2.0
 
 
+@pytest.mark.slow
 def test_a_best_response_is_trained_in_stages_and_leaves_its_curve(tmp_path: Path) -> None:
     config = BestResponseConfig(stage=256, most=512, margin=0, seeds=1, copies=8, episodes=20)
     found = best_response(OPPOSITION, tmp_path, config, Watcher())

@@ -16,9 +16,14 @@ SMALL = StagHuntConfig(height=3, width=3, players=3, hares=2, horizon=12, streng
     [
         {},
         {"height": 6, "width": 5, "walls": 3, "wall_maps": 16, "view": 1, "players": 3},
-        {"height": 3, "players": 5, "strength": (0.0, 1.0, 0.0, 2.5, 4.0), "time_reward": -0.1},
-        {"players": 2, "stags": 0, "hares": 2, "end_after_first_hunt": 1, "view": 2},
-        {"players": 1, "hares": 0, "horizon": 5},
+        *(
+            pytest.param(options, marks=pytest.mark.slow)
+            for options in (
+                {"height": 3, "players": 5, "strength": (0.0, 1.0, 0.0, 2.5, 4.0)},
+                {"players": 2, "stags": 0, "hares": 2, "end_after_first_hunt": 1, "view": 2},
+                {"players": 1, "hares": 0, "horizon": 5, "time_reward": -0.1},
+            )
+        ),
     ],
     ids=str,
 )

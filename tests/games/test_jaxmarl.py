@@ -68,6 +68,7 @@ def test_every_environment_is_known() -> None:
 
 
 @pytest.mark.parametrize("environment", SHAPES)
+@pytest.mark.slow
 def test_shapes(environment: str) -> None:
     """By tracing alone: a step fits together with what came before it, and the sizes are known."""
     counts, planes, features = SHAPES[environment]
@@ -98,6 +99,7 @@ def test_refused(environment: str) -> None:
 
 @pytest.mark.parametrize("scenario", ["5m_vs_6m", "smacv2_5_units"])
 @pytest.mark.parametrize("enemies", ["heuristic", "players"])
+@pytest.mark.slow
 def test_smax_scenarios(scenario: str, enemies: str) -> None:
     game = made(f"smax:{scenario}", enemies=enemies)
     allies, others = (5, 6) if scenario == "5m_vs_6m" else (5, 5)
@@ -382,6 +384,7 @@ def test_an_agent_far_away_is_in_the_picture() -> None:
     assert rows[-1].endswith("0"), "right below"
 
 
+@pytest.mark.slow
 def test_training(tmp_path: Path) -> None:
     """From the command to the film; the run's folder tells how to make the game again."""
     arguments = "--steps 64 --copies 4 --rollout 8 --block 1 --minibatches 2 --episodes 4"
@@ -395,6 +398,7 @@ def test_training(tmp_path: Path) -> None:
     assert again.env.max_steps == 4 and again.env.num_landmarks == 2
 
 
+@pytest.mark.slow
 def test_bench(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both programs of a row play; a game that is not JaxMARL's has no such row."""
     monkeypatch.setattr(bench, "COPIES", 2)

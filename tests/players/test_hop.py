@@ -346,6 +346,7 @@ def learned(path: Path) -> Any:
     return jax.tree.map(np.asarray, load_learners(folder, config, make_game_of(config), False)[0])
 
 
+@pytest.mark.slow
 def test_a_run_resumes_exactly_and_its_player_plays_with_or_without_search(tmp_path: Path) -> None:
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     fields = RUN | TINY | {"seating": "hop,ns,hop"}
@@ -364,6 +365,7 @@ def test_a_run_resumes_exactly_and_its_player_plays_with_or_without_search(tmp_p
         coplay.play(game, ["nh", f"{whole}@seat=0@planer=off", "random"], episodes=4)
 
 
+@pytest.mark.slow
 def test_a_run_starts_from_ppo(tmp_path: Path) -> None:
     fields = {k: v for k, v in RUN.items() if k != "episodes"} | {"episodes": 4, "hidden": (8,)}
     coplay.train("ppo", out=tmp_path / "ppo", steps=32, minibatches=1, **fields)

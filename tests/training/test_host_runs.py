@@ -175,6 +175,7 @@ def test_a_seed_gives_the_same_bits_alone_and_with_other_workers(
         np.testing.assert_array_equal(both[name][1], alone[name][0], err_msg=name)
 
 
+@pytest.mark.slow
 def test_players_learn(tmp_path: Path) -> None:
     """The reward grows with the action: 12 is best, and worth about 12.5 + seat a step."""
     settings = SMALL | {"steps": 4800, "copies": 16, "rollout": 10, "checkpoint_every": 1600}
@@ -228,6 +229,7 @@ def test_a_worker_in_trouble_stops_the_run_which_can_go_on(
     assert [row["step"] for row in rows] == [24 * (i + 1) for i in range(8)]
 
 
+@pytest.mark.slow
 def test_trouble_in_a_match(tmp_path: Path, capsys: Any) -> None:
     flag = tmp_path / "trouble"
     flag.touch()
