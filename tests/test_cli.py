@@ -63,6 +63,7 @@ def test_a_run_sits_in_seats_beside_scripted_players(trained: Path, capsys: Any)
     assert json.loads(capsys.readouterr().out)["seats"][0]["player"] == str(trained)
 
 
+@pytest.mark.slow
 def test_adapt_by_gradient(trained: Path, tmp_path: Path, capsys: Any) -> None:
     out = tmp_path / "adapt"
     asked = [str(trained), "--against", "nh,switcher:nh:ns:episode=2,random", "--learn"]

@@ -124,6 +124,7 @@ def test_a_unit_learns_from_what_was_played_in_it_alone() -> None:
     assert np.abs(weights[1][1] - weights[2][1]).max() > 1e-5
 
 
+@pytest.mark.slow
 def test_learning_co_players_begin_anew_in_each_unit() -> None:
     game = Who()
     config = AdaptConfig(steps=8, last=4, seeds=2, rollout=4)

@@ -104,7 +104,10 @@ def test_the_worth_of_seats_agrees_with_numpy() -> None:
 # --- the learner --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("parameters", ["separate", "shared+id"])
+@pytest.mark.parametrize(
+    "parameters",
+    ["separate", *(pytest.param(p, marks=pytest.mark.slow) for p in ("shared", "shared+id"))],
+)
 def test_ppo_treats_seats_alike(parameters: str) -> None:
     audit = audited(PPO, PPOConfig(parameters=parameters, **TINY))
     assert audit.passed, audit.words

@@ -15,6 +15,8 @@ from coplay.evaluation.cross_play import _cell, cross_play, expand_seeds
 from coplay.evaluation.match import Match, _play_episodes
 from coplay.training.run import RunFolder, load_players, make_game_of
 
+pytestmark = pytest.mark.slow
+
 SMALL: dict[str, Any] = {
     "copies": 8,
     "rollout": 8,
@@ -98,7 +100,6 @@ def test_the_command(runs: tuple[str, str], tmp_path: Path, capsys: Any) -> None
     assert "42 episodes" in table and f"{record['reward'][0][1]:.2f}" in table
 
 
-@pytest.mark.slow
 def test_a_run_in_a_mix(runs: tuple[str, str], capsys: Any) -> None:
     seating = f"mix:{runs[0]}@seed=1:{runs[1]}@seat=1,ns,nh"
     assert cli(["play", "--seating", seating, "--episodes", "20", "--json"]) == 0

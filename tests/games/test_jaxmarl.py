@@ -197,9 +197,16 @@ def played_both(game: JaxmarlGame, steps: int, copies: int = 4) -> tuple[Any, An
     [
         ("jaxmarl:MPE_simple_speaker_listener_v4", {}, 12),
         ("smax:3m", {"dead": "stay"}, 30),
-        ("jaxmarl:hanabi", {"options": ("num_agents=3", "num_colors=2", "hand_size=2")}, 20),
         ("jaxmarl:coin_game", {"options": ("num_inner_steps=4", "num_outer_steps=3")}, 12),
-        ("jaxmarl:storm", {"options": ("num_inner_steps=10",)}, 10),
+        pytest.param(
+            "jaxmarl:hanabi",
+            {"options": ("num_agents=3", "num_colors=2", "hand_size=2")},
+            20,
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "jaxmarl:storm", {"options": ("num_inner_steps=10",)}, 10, marks=pytest.mark.slow
+        ),
     ],
 )
 def test_steps_are_those_of_jaxmarl(name: str, fields: dict[str, Any], steps: int) -> None:
@@ -337,6 +344,7 @@ def test_time_truncates(name: str, fields: dict[str, Any], actions: list[int], e
 
 
 @pytest.mark.parametrize("name", ["jaxmarl:MPE_simple_spread_v3", "smax:3m", "jaxmarl:coin_game"])
+@pytest.mark.slow
 def test_check_game(name: str) -> None:
     check_game(made(name), copies=8, steps=40)
 

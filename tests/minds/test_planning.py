@@ -65,6 +65,7 @@ def repeated(state: StagHuntState, trees: int) -> StagHuntState:
     return jax.tree.map(lambda x: jnp.broadcast_to(x, (trees, *x.shape)), state)
 
 
+@pytest.mark.slow
 def test_against_a_certain_co_player_search_finds_the_exact_values() -> None:
     """Once a tree holds every future, its best ones are those of exhaustive search; the actions
     that the means of PUCT and of resampling prefer are best ones, too."""
@@ -81,6 +82,7 @@ def test_against_a_certain_co_player_search_finds_the_exact_values() -> None:
         np.testing.assert_allclose(exact[np.arange(6), chosen], exact.max(1), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_frozen_luck_is_optimistic_and_resampling_is_not() -> None:
     """Both players stand on a stag; the other acts by chance. A tree that knows what chance will
     bring finds the futures in which the other hunts, too."""

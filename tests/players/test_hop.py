@@ -124,8 +124,11 @@ def by_hand(
     "fields",
     [
         {},
-        {"opponents": "shared", "prior": "exponential", "remember": 0.995},
-        {"intra": False, "inter": False, "goal_change": 0.0},
+        pytest.param(
+            {"opponents": "shared", "prior": "exponential", "remember": 0.995},
+            marks=pytest.mark.slow,
+        ),
+        pytest.param({"intra": False, "inter": False, "goal_change": 0.0}, marks=pytest.mark.slow),
     ],
 )
 def test_beliefs_as_worked_out_by_hand(fields: dict[str, Any]) -> None:
@@ -144,6 +147,7 @@ def test_beliefs_as_worked_out_by_hand(fields: dict[str, Any]) -> None:
         assert (memory.weights == 0).all()
 
 
+@pytest.mark.slow
 def test_a_belief_becomes_sure_of_a_hare_hunter_and_its_habit_is_remembered() -> None:
     """With a model that knows NS and NH, the true goal gets over 0.9 within three steps, and the
     prior of later episodes begins there."""
@@ -260,7 +264,10 @@ def test_targets_are_returns_within_the_episode() -> None:
     assert checked > 50
 
 
-@pytest.mark.parametrize("fields", [{}, {"parameters": "shared", "opponents": "shared"}])
+@pytest.mark.parametrize(
+    "fields",
+    [{}, pytest.param({"parameters": "shared", "opponents": "shared"}, marks=pytest.mark.slow)],
+)
 def test_learning_brings_models_actor_and_critic_closer(fields: dict[str, Any]) -> None:
     hop = learner((0, 1), updates=40, batch=64, learning_rate=0.01, **fields)
     watched = hop.watch(GAME, jax.tree.map(jnp.asarray, played(hop)[1]))
@@ -299,7 +306,8 @@ def test_planner_prefers_what_its_values_say_and_never_the_illegal() -> None:
     )
     states = jax.tree.map(lambda x: jnp.broadcast_to(x, (4, *x.shape)), state)
     seen = at(jax.vmap(GAME.observe)(states), slice(None), 0)
-    view = View(seen, jnp.ones(4, bool), states, jnp.zeros(4, jnp.int32), jnp.zeros(4, jnp.int32))
+    none = jnp.zeros(4, jnp.int32)
+    view = View(seen, jnp.ones(4, bool), states, none, none, none - 1, jnp.zeros(4))
     act = jax.jit(lambda game, view: player.act(game, jax.random.key(0), view, player.start(4)))
     logits, memory = act(GAME, view)
     assert (np.argmax(np.where(seen.legal, logits, -np.inf), axis=1) == 6).all()

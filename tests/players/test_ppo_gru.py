@@ -25,6 +25,8 @@ from coplay.training.phases import Phase
 from coplay.training.rollout import Table, Trajectory, new_table, rollout
 from coplay.training.run import RunFolder
 
+pytestmark = pytest.mark.slow
+
 GAME = StagHunt(StagHuntConfig(height=3, width=3, players=3, stags=1, hares=2, horizon=4))
 STEPS, COPIES, SEATS, UNITS = 6, 4, 3, 5
 SMALL: dict[str, Any] = {"hidden": (6,), "units": UNITS, "minibatches": 1, "epochs": 1}
@@ -353,7 +355,6 @@ CUE = {"copies": 32, "rollout": 12, "hidden": (16,), "minibatches": 4, "learning
 
 
 @pytest.mark.parametrize(("player", "fields"), [("ppo-gru", {"units": 16}), ("ppo", {})])
-@pytest.mark.slow
 def test_a_memory_task(tmp_path: Path, player: str, fields: dict[str, Any]) -> None:
     register_game(CueConfig, Cue)
     out = tmp_path / "run"
@@ -362,7 +363,6 @@ def test_a_memory_task(tmp_path: Path, player: str, fields: dict[str, Any]) -> N
     assert got > 0.95 if player == "ppo-gru" else 0.4 < got < 0.6
 
 
-@pytest.mark.slow
 def test_a_resumed_run_ends_where_a_straight_one_ends(tmp_path: Path) -> None:
     register_game(CueConfig, Cue)
     fields = {**CUE, "rollout": 4, "units": 8, "episodes": 20, "block": 1}

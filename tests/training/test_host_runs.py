@@ -199,8 +199,8 @@ def test_matches_count_whole_episodes() -> None:
 
 TROUBLE = [
     ("raise", "failed", "the dice fell off the table"),
-    ("hang", "gave no answer for 3 s", "_trouble"),
-    ("exit", "died (exit code 3)", "no traceback"),
+    pytest.param("hang", "gave no answer for 3 s", "_trouble", marks=pytest.mark.slow),
+    pytest.param("exit", "died (exit code 3)", "no traceback", marks=pytest.mark.slow),
 ]
 
 
@@ -264,7 +264,13 @@ def test_an_environment_that_breaks_its_promise_is_named(tmp_path: Path) -> None
             coplay.play(game, "random,random,random", 4)
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "how",
+    [
+        signal.SIGTERM,
+        *(pytest.param(s, marks=pytest.mark.slow) for s in (signal.SIGINT, signal.SIGKILL)),
+    ],
+)
 def test_a_stopped_run_ends_its_workers_and_goes_on(tmp_path: Path, how: int) -> None:
     folder = tmp_path / "run"
     arguments = [*OPTIONS, "--steps", "200000", "--game", LITTLE, "--out", str(folder)]

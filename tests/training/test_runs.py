@@ -128,7 +128,9 @@ LONG = [
 ]
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "how", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)]
+)
 def test_a_stopped_run_ends_where_an_uninterrupted_one_ends(tmp_path: Path, how: int) -> None:
     straight, cut = tmp_path / "straight", tmp_path / "cut"
     process = start(cut, *LONG, "--out", str(cut))
@@ -178,7 +180,10 @@ def test_the_same_configuration_gives_the_same_run(whole: Path, tmp_path: Path) 
     assert any((mine[name] != theirs[name]).any() for name in mine)
 
 
-@pytest.mark.parametrize("damage", ["cut short", "one bit", "empty"])
+@pytest.mark.parametrize(
+    "damage",
+    ["one bit", *(pytest.param(d, marks=pytest.mark.slow) for d in ("cut short", "empty"))],
+)
 def test_a_damaged_checkpoint_is_passed_over(
     whole: Path, tmp_path: Path, damage: str, capsys: Any
 ) -> None:
@@ -215,6 +220,7 @@ def test_nan_stops_the_run_and_names_the_metric(tmp_path: Path, capsys: Any) -> 
     assert all(np.isfinite(x).all() for x in last.values() if x.dtype.kind == "f")
 
 
+@pytest.mark.slow
 def test_seeds_are_what_they_are_alone(whole: Path, tmp_path: Path) -> None:
     folder = tmp_path / "many"
     summary = train(out=folder, **SMALL | {"seeds": 3})
@@ -245,6 +251,7 @@ class Rewards(Watcher):
         self.reports.append(report)
 
 
+@pytest.mark.slow
 def test_a_switch_changes_a_seat_and_resumes(tmp_path: Path) -> None:
     fields = SMALL | {"seating": "ns,ppo,ns,nh", "switch": ("512:0=ppo", "512:1=random")}
     watcher = Rewards()
@@ -259,6 +266,7 @@ def test_a_switch_changes_a_seat_and_resumes(tmp_path: Path) -> None:
     assert_same_arrays(last_checkpoint(folder), last_checkpoint(cut))
 
 
+@pytest.mark.slow
 def test_several_learners_with_their_own_settings(tmp_path: Path) -> None:
     seating = "ppo,ppo:learning_rate=0,nh,ns".replace("=0", "=1e-9")
     train(out=tmp_path / "run", **SMALL | {"seating": seating})
