@@ -20,11 +20,11 @@ demo: setup
 	@echo "(to have the coplay command at hand: source .venv/bin/activate)"
 
 test: setup lint
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 -m 'not slow'
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal -m 'not slow'
 
 # Also the tests that take long: whole runs, every environment of a registry.
 test-all: setup lint
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 lint: setup
 	$(BIN)/ruff check .
