@@ -152,7 +152,7 @@ def _programs(
 def turn_seats(game: Game, played: Trajectory, order: np.ndarray) -> Trajectory:
     """Trajectories [rollout, time, copy, seat, ...] of one group with the seats renumbered."""
     rest = played._replace(over=None, last=None)  # type: ignore[arg-type]
-    rest = rest._replace(state=None, after=None, memory=None)
+    rest = rest._replace(state=None, after=None, episode=None, memory=None)
     rest = jax.tree.map(lambda x: x[:, :, :, order], rest)
     last = jax.tree.map(lambda x: x[:, :, order], played.last)
     memory = jax.tree.map(lambda x: x[:, order], played.memory)
@@ -163,6 +163,7 @@ def turn_seats(game: Game, played: Trajectory, order: np.ndarray) -> Trajectory:
         last=last,
         state=renumber(played.state),
         after=renumber(played.after),
+        episode=played.episode,
         memory=memory,
     )
 

@@ -36,6 +36,21 @@ class Goals(eqx.Module):
         """The classes of what a player realised in an episode."""
         raise NotImplementedError
 
+    @property
+    def drives(self) -> tuple[str, ...]:
+        """One-sided characters: players that value only a part of what the game rewards."""
+        return ()
+
+    def driven(
+        self,
+        drive: Int[Array, "*batch"],
+        reward: Float[Array, "*batch"],
+        realised: Int[Array, "*batch"],
+    ) -> Float[Array, "*batch"]:
+        """What a step was worth to players with these drives (-1: none), who got `reward` and
+        realised these candidates in it."""
+        return reward
+
     def features(self, state: Any) -> Float[Array, "seat goal feature"]:
         """Each candidate as numbers, as the seat that may have the goal sees it."""
         raise NotImplementedError

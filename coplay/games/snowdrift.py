@@ -201,6 +201,21 @@ class SnowdriftGoals(Goals):
     def habit_names(self) -> tuple[str, ...]:
         return tuple(f"removes {count}" for count in range(self.game.config.drifts + 1))
 
+    @property
+    def drives(self) -> tuple[str, ...]:
+        return ("cleaning", "no work")
+
+    def driven(
+        self,
+        drive: Int[Array, "*batch"],
+        reward: Float[Array, "*batch"],
+        realised: Int[Array, "*batch"],
+    ) -> Float[Array, "*batch"]:
+        """Cleaning: every drift removed by oneself counts, nothing else. No work: a removal by
+        oneself brings nothing but its cost."""
+        mine = jnp.where(realised >= 0, self.game.config.reward, 0.0)
+        return jnp.where(drive == 0, mine, jnp.where(drive == 1, reward - mine, reward))
+
     def features(self, state: SnowdriftState) -> Float[Array, "seat goal feature"]:
         """The way from the seat to the drift: up, down, left, right as four flags, rows and
         columns as shares of the board; then whether the goal is none."""

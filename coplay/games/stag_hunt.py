@@ -254,6 +254,19 @@ class StagHuntGoals(Goals):
     def habit_names(self) -> tuple[str, ...]:
         return self.names
 
+    @property
+    def drives(self) -> tuple[str, ...]:
+        return ("only stags", "only hares")
+
+    def driven(
+        self,
+        drive: Int[Array, "*batch"],
+        reward: Float[Array, "*batch"],
+        realised: Int[Array, "*batch"],
+    ) -> Float[Array, "*batch"]:
+        """Prey of the other kind is worth nothing."""
+        return jnp.where((drive >= 0) & (realised >= 0) & (realised != drive), 0.0, reward)
+
     def features(self, state: StagHuntState) -> Float[Array, "seat goal feature"]:
         """The goal one-hot."""
         return jnp.broadcast_to(jnp.eye(2), (self.game.seats, 2, 2))

@@ -35,15 +35,23 @@ def habit_prior(
 
 
 def with_episode(
-    keep: float, weights: Float[Array, "*batch habit"], habit: Int[Array, "*batch"]
+    keep: float,
+    weights: Float[Array, "*batch habit"],
+    habit: Int[Array, "*batch"],
+    aimless: Float[Array, "*batch"] | float = 0.0,
 ) -> Float[Array, "*batch habit"]:
     """The weights after an episode: older ones fade by `keep`, the shown habit gains 1.
 
     An episode without a habit (-1) changes nothing. In the exponential form the sum of the weights
     stays 1 / (1 - keep), so the prior becomes keep * prior + (1 - keep) * [habit].
+    aimless: the probability that whatever was shown was chance; so much of the gain goes to the
+    last habit, and an episode without a habit counts by so much.
     """
-    shown = jnp.arange(weights.shape[-1]) == habit[..., None]
-    return jnp.where(habit[..., None] >= 0, keep * weights + shown, weights)
+    kinds = jnp.arange(weights.shape[-1])
+    chance = jnp.asarray(aimless)[..., None]
+    shown = (1.0 - chance) * (kinds == habit[..., None]) + chance * (kinds == kinds[-1])
+    seen = jnp.where(habit[..., None] >= 0, 1.0, chance)
+    return (1.0 - (1.0 - keep) * seen) * weights + shown
 
 
 def after_action(
@@ -67,7 +75,16 @@ def after_step(
     prior: Float[Array, "*batch goal"],
     realised: Bool[Array, "*batch"],
     open_: Bool[Array, "*batch goal"],
+    lasting: bool = False,
 ) -> Float[Array, "*batch goal"]:
     """The belief in the state that a step led to: a realised goal is followed by a new one, of
-    which only the prior is known; candidates that are gone are ruled out."""
-    return jnp.where(realised[..., None], prior, restricted(belief, open_))
+    which only the prior is known; candidates that are gone are ruled out.
+
+    lasting: the last candidate is no goal but a trait: what is believed of it outlasts goals.
+    """
+    kept = restricted(belief, open_)
+    if lasting:
+        trait, goals = belief[..., -1:], prior[..., :-1]
+        share = (1.0 - trait) / jnp.maximum(jnp.sum(goals, axis=-1, keepdims=True), 1e-30)
+        prior = jnp.concatenate([goals * share, trait], axis=-1)
+    return jnp.where(realised[..., None], prior, kept)

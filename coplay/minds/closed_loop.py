@@ -37,14 +37,14 @@ def closed_loop(
 ) -> RootValues:
     """Search from every state [tree]; see `SearchConfig`."""
     position, observation = begin(world, game, state, mind, seed)
-    logits, value = world.judge(game, own(observation), state)
+    logits, value = world.judge(game, own(observation), state, mind)
     root = mctx.RootFnOutput(prior_logits=logits, value=value, embedding=position)
 
     def expand(
         _: Any, key: Any, action: Int[Array, " tree"], position: Position
     ) -> tuple[Any, Position]:
         after, step = advance(world, game, config.discount, position, action)
-        logits, value = world.judge(game, own(step.observation), after.state)
+        logits, value = world.judge(game, own(step.observation), after.state, after.mind)
         output = mctx.RecurrentFnOutput(
             reward=step.reward, discount=step.discount, prior_logits=logits, value=value
         )

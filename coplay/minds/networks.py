@@ -83,8 +83,9 @@ class ViewShape(eqx.Module):
     """The shapes of one ego view: what a network must fit.
 
     planes: (height, width, plane). features: how many numbers. actions: how many.
-    goals, goal_features, habits: how many candidate goals the game declares, by how many numbers
-    each is described, and how many habits there are; 0 if it declares none.
+    goals, goal_features, habits, drives: how many candidate goals the game declares, by how many
+    numbers each is described, how many habits and how many one-sided characters there are; 0 if it
+    declares none.
     """
 
     planes: tuple[int, int, int] = eqx.field(static=True)
@@ -93,6 +94,7 @@ class ViewShape(eqx.Module):
     goals: int = eqx.field(static=True, default=0)
     goal_features: int = eqx.field(static=True, default=0)
     habits: int = eqx.field(static=True, default=0)
+    drives: int = eqx.field(static=True, default=0)
 
 
 class Network(eqx.Module):
@@ -173,4 +175,5 @@ def view_shape(game: Game) -> ViewShape:
         goals=len(goals.names),
         goal_features=features.shape[2],
         habits=len(goals.habit_names),
+        drives=len(goals.drives),
     )

@@ -76,7 +76,7 @@ def open_loop(
         raise UserError("search that resamples the others' actions knows backup=mean only")
     start, observation = begin(world, game, state, mind, seed)
     first = own(observation)
-    logits, value = world.judge(game, first, state)
+    logits, value = world.judge(game, first, state, mind)
     trees, actions = logits.shape
     nodes = config.simulations + 1
     empty = jnp.zeros((trees, nodes, actions))
@@ -121,7 +121,7 @@ def _onward(
     action = _select(here, walk.legal, config, walk.steps == 0)
     after, step = advance(world, game, config.discount, walk.position, action)
     seen = own(step.observation)
-    logits, value = world.judge(game, seen, after.state)
+    logits, value = world.judge(game, seen, after.state, after.mind)
     going = walk.going
     now = (jnp.arange(walk.node.shape[1]) == walk.steps) & going[:, None]  # [tree, depth]
     child = jnp.take_along_axis(here.child, action[:, None], axis=1)[:, 0]

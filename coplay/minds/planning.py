@@ -51,10 +51,16 @@ class World(eqx.Module):
         raise NotImplementedError
 
     def judge(
-        self, game: Game, observation: Observation, state: State
+        self, game: Game, observation: Observation, state: State, mind: Mind
     ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
         """Log-probabilities of own actions to be tried, and the value of the state."""
         raise NotImplementedError
+
+    def worth(
+        self, game: Game, state: State, after: State, reward: Float[Array, " tree"]
+    ) -> Float[Array, " tree"]:
+        """What a step that brought `reward` is worth to the planner."""
+        return reward
 
     def follow(
         self, game: Game, luck: Float[Array, "tree other"], state: State, after: State, mind: Mind
@@ -133,7 +139,8 @@ def advance(
     over = position.over | outcome.truncated | ~jax.vmap(game.alive)(after)[:, 0]
     observation = jax.vmap(game.observe)(after)
     others = world.others(game, observation, after, mind)
-    reward = jnp.where(position.over, 0.0, outcome.reward[:, 0])
+    worth = world.worth(game, position.state, after, outcome.reward[:, 0])
+    reward = jnp.where(position.over, 0.0, worth)
     step = Step(reward, jnp.where(over, 0.0, discount), observation)
     return Position(after, mind, others, over, seed), step
 

@@ -5,22 +5,28 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Integer
+from jaxtyping import Array, Bool, Float, Int, Integer
 
 from coplay.games.game import Game, Observation, ScriptedPolicy, State
+from coplay.games.goals import Goals
 from coplay.minds import categorical
 from coplay.minds.networks import Network, flatten
 from coplay.minds.opponent_model import predict
 from coplay.minds.planning import Mind, World
 
+EVEN = 0.2
+"""How much of the prior is spread over all actions where some are tried first."""
+
 
 class KnownWorld(World):
-    """Co-players that act by known policies; own actions tried evenly, positions worth nothing.
+    """Co-players that act by known policies; positions are worth nothing.
 
     policies: of the co-players in seats 1, 2, … of the states.
+    habits: policies whose actions are tried first, each as often; none: all actions evenly.
     """
 
     policies: tuple[ScriptedPolicy, ...] = eqx.field(static=True)
+    habits: tuple[ScriptedPolicy, ...] = eqx.field(static=True, default=())
 
     def others(
         self, game: Game, observation: Observation, state: State, mind: Mind
@@ -33,10 +39,15 @@ class KnownWorld(World):
         return jnp.where(stacked > 0, jnp.log(jnp.maximum(stacked, 1e-30)), categorical.NEVER)
 
     def judge(
-        self, game: Game, observation: Observation, state: State
+        self, game: Game, observation: Observation, state: State, mind: Mind
     ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
-        even = categorical.log_policy(jnp.zeros(observation.legal.shape), observation.legal)
-        return even, jnp.zeros(even.shape[0])
+        prior = categorical.log_policy(jnp.zeros(observation.legal.shape), observation.legal)
+        if self.habits:
+            even = jnp.exp(prior)
+            usual = sum(jax.vmap(policy, in_axes=(None, 0))(game, state) for policy in self.habits)
+            mixture = EVEN * even + (1.0 - EVEN) * usual / len(self.habits)
+            prior = jnp.where(observation.legal, jnp.log(jnp.maximum(mixture, 1e-30)), prior)
+        return prior, jnp.zeros(prior.shape[0])
 
 
 class Believed(NamedTuple):
@@ -52,50 +63,93 @@ class GoalWorld(World):
 
     opponents: models with a leading axis: one per co-player, or one for all of them.
     habits: [tree, other, habit] probabilities, for goals that are taken up along a future.
-    Without goals (`direct`) the models see the ego views alone, and minds are empty.
+    drive: [tree] of the planner; -1: none. drives: how many there are.
+    goals: what the co-players may be after; None: their models see the ego views alone, and minds
+        are empty. aimless: the last candidate is to act by chance.
     """
 
     actor: Network
     critic: Network
     opponents: Network
     habits: Float[Array, "tree other habit"]
-    direct: bool = eqx.field(static=True)
+    drive: Int[Array, " tree"]
+    drives: int = eqx.field(static=True)
+    goals: Goals | None
+    aimless: bool = eqx.field(static=True)
 
     def others(
         self, game: Game, observation: Observation, state: State, mind: Mind
     ) -> Float[Array, "tree other action"]:
         seen = jax.tree.map(lambda x: x[:, 1:], observation)
-        if self.direct:
+        if self.goals is None:
             return predict_others(self.opponents, seen, jnp.zeros((*seen.legal.shape[:2], 0)))
-        features = jax.vmap(game.goals.features)(state)[:, 1:]  # type: ignore[union-attr]
+        goal = self.pursued(state, mind)
+        if not self.aimless:
+            return predict_others(self.opponents, seen, goal)
+        expected = predict_others(self.opponents, seen, goal[..., :-1])
+        even = categorical.log_policy(jnp.zeros(seen.legal.shape), seen.legal)
+        return jnp.where(goal[..., -1:] > 0, even, expected)
+
+    def pursued(self, state: State, mind: Mind) -> Float[Array, "tree other feature"]:
+        """The features of the goals that the co-players are after."""
+        assert self.goals is not None
+        features = jax.vmap(self.goals.features)(state)[:, 1:]
         chosen = mind.goal[..., None] == jnp.arange(features.shape[2])  # [tree, other, goal]
-        goal = jnp.sum(jnp.where(chosen[..., None], features, 0.0), axis=2)
-        return predict_others(self.opponents, seen, goal)
+        return jnp.sum(jnp.where(chosen[..., None], features, 0.0), axis=2)
 
     def judge(
-        self, game: Game, observation: Observation, state: State
+        self, game: Game, observation: Observation, state: State, mind: Mind
     ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
-        view = flatten(observation)
+        there = jax.vmap(game.alive)(state)[:, 1:]
+        goal = None if self.goals is None else self.pursued(state, mind)
+        view = flatten(observation, circumstances(self.drive, self.drives, goal, there))
         log_policy = categorical.log_policy(self.actor(view), observation.legal)
         return log_policy, self.critic(view)[..., 0]
+
+    def worth(
+        self, game: Game, state: State, after: State, reward: Float[Array, " tree"]
+    ) -> Float[Array, " tree"]:
+        """To a planner with a drive, only a part of the reward."""
+        if game.goals is None or self.drives == 0:
+            return reward
+        realised = jax.vmap(game.goals.realised)(state, after)[:, 0]
+        return game.goals.driven(self.drive, reward, realised)
 
     def follow(
         self, game: Game, luck: Float[Array, "tree other"], state: State, after: State, mind: Mind
     ) -> Mind:
         """A co-player that realised its goal, or whose goal is gone, takes up a new one by its
         habits."""
-        if self.direct:
+        goals = self.goals
+        if goals is None:
             return mind
-        goals = game.goals
-        assert goals is not None
         realised = jax.vmap(goals.realised)(state, after)[:, 1:]
         open_ = jax.vmap(goals.open)(after)[:, 1:]
         kinds = jnp.arange(open_.shape[-1])
         counts = mind.counts + (realised[..., None] == kinds)
         kept = jnp.any((mind.goal[..., None] == kinds) & open_, axis=-1) & (realised < 0)
+        if self.aimless:
+            kept = kept | (mind.goal == kinds[-1])
         prior = goals.prior(self.habits, counts, open_)
+        if self.aimless:  # who had a goal so far does not become aimless
+            prior = prior.at[..., -1].set(0.0)
         drawn = draw_goals(luck, prior)
         return Believed(jnp.where(kept, mind.goal, drawn), counts)
+
+
+def circumstances(
+    drive: Int[Array, "*batch"],
+    drives: int,
+    goal: Float[Array, "*batch other feature"] | None = None,
+    there: Bool[Array, "*batch other"] | None = None,
+) -> Float[Array, "*batch input"]:
+    """What actor and critic are told beside the ego view: the own drive as flags (none where it is
+    -1), and the features of what each co-player in the game is after (zeros: not known)."""
+    flags = (drive[..., None] == jnp.arange(drives)).astype(jnp.float32)
+    if goal is None or there is None:
+        return flags
+    known = jnp.where(there[..., None], goal, 0.0)
+    return jnp.concatenate([flags, known.reshape(*drive.shape, -1)], axis=-1)
 
 
 def predict_others(

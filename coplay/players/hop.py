@@ -15,14 +15,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray, Shaped
+from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray, Shaped, UInt32
 
 from coplay.errors import UserError
 from coplay.games.game import Game, Observation
 from coplay.games.goals import hindsight
 from coplay.minds import categorical
+from coplay.minds.characters import ITSELF
 from coplay.minds.networks import Network, ViewShape, flatten
 from coplay.minds.opponent_model import accuracy, cross_entropy, predict
+from coplay.minds.worlds import circumstances
 from coplay.players.hop_config import HOPConfig
 from coplay.players.hop_player import HOPPlayer, refuse_partial_views
 from coplay.players.learner import Learner
@@ -37,6 +39,7 @@ class Watched(NamedTuple):
 
     observation: [row, seat] ego views. alive: in the game. action: as executed.
     goal: [row, seat, feature] of the goal the seat turned out to have; labelled: it is known.
+    character: [row, seat] who the seat was (`coplay.minds.characters`), as far as it is an own one.
     policy: [row, own, action] what the search chose from. target: [row, own] discounted return.
     """
 
@@ -45,6 +48,7 @@ class Watched(NamedTuple):
     action: Integer[Array, "row seat"]
     goal: Float[Array, "row seat feature"]
     labelled: Bool[Array, "row seat"]
+    character: Integer[Array, "row seat"]
     policy: Float[Array, "row own action"]
     target: Float[Array, "row own"]
 
@@ -57,12 +61,25 @@ class Networks(NamedTuple):
     opponents: Network
 
 
+class Heard(NamedTuple):
+    """Of the own seats, beside their trajectory.
+
+    episode: [time + 1, copy] number of the episode, also after the last step.
+    worth: [time, copy, own, drive] of each step to players with each drive, and at last without.
+    """
+
+    episode: Int[Array, "time copy"]
+    worth: Float[Array, "time copy own drive"]
+
+
 class HOPState(NamedTuple):
-    """What learning changes. optimiser: one for each network, like them.
-    replay: the newest rows last; filled: [] how many of them are real."""
+    """What learning changes. optimiser: one for each network, like them. salt: [seat] of the
+    characters of the seats that learn. replay: the newest rows last; filled: [] how many of them
+    are real."""
 
     networks: Networks
     optimiser: Networks
+    salt: UInt32[Array, " seat"]
     replay: Watched
     filled: Int[Array, ""]
 
@@ -100,13 +117,18 @@ class HOP(Learner):
             jax.vmap(self._optimiser.init)(networks.critic),
             jax.vmap(jax.vmap(self._optimiser.init))(networks.opponents),
         )
-        return HOPState(networks, optimiser, self._empty_replay(), jnp.int32(0))
+        salts = jax.vmap(lambda key: jax.random.bits(key, dtype=jnp.uint32))(
+            seat_keys(jax.random.fold_in(key, 1), streams)
+        )
+        salt = salts[np.array(self.seats)]
+        return HOPState(networks, optimiser, salt, self._empty_replay(), jnp.int32(0))
 
     def _init_set(self, key: PRNGKeyArray) -> Networks:
         actor_key, critic_key, opponent_key = jax.random.split(key, 3)
         config, shape = self.config, self.shape
         goal = 0 if config.direct_om else shape.goal_features
         with_goal = ViewShape(shape.planes, shape.features + goal, shape.actions)
+        told = ViewShape(shape.planes, shape.features + self._told, shape.actions)
 
         def network(shape: ViewShape, outputs: int, key: PRNGKeyArray, scale: float) -> Network:
             return Network(
@@ -123,8 +145,16 @@ class HOP(Learner):
         opponents = jax.vmap(lambda key: network(with_goal, shape.actions, key, 0.01))(
             jax.random.split(opponent_key, models)
         )
-        actor = network(shape, shape.actions, actor_key, 0.01)
-        return Networks(actor, network(shape, 1, critic_key, 1.0), opponents)
+        actor = network(told, shape.actions, actor_key, 0.01)
+        return Networks(actor, network(told, 1, critic_key, 1.0), opponents)
+
+    @property
+    def _told(self) -> int:
+        """How many numbers actor and critic are told beside the ego view (`circumstances`)."""
+        goal = (
+            0 if self.config.direct_om else self.shape.goal_features + self.config.expects_aimless
+        )
+        return self.shape.drives + (self.game_seats - 1) * goal
 
     def _warm_start(self, networks: Networks) -> Networks:
         """The networks with actor and critic from a PPO run, each seat's from the same seat."""
@@ -144,6 +174,7 @@ class HOP(Learner):
         else:
             rows = np.zeros(len(self.seats) if self._separate else 1, int)
         actor, critic = jax.tree.map(lambda x: x[rows], (state.actor, state.critic))
+        actor, critic = (_with_inputs(network, self._told) for network in (actor, critic))
         loaded, wanted = (actor, critic), (networks.actor, networks.critic)
         if _form(loaded) != _form(wanted):
             raise UserError(
@@ -167,6 +198,7 @@ class HOP(Learner):
             action=jnp.zeros((rows, seats), jnp.int8),
             goal=jnp.zeros((rows, seats, goal)),
             labelled=jnp.zeros((rows, seats), bool),
+            character=jnp.full((rows, seats), ITSELF, jnp.int8),
             policy=jnp.zeros((rows, own, shape.actions)),
             target=jnp.zeros((rows, own)),
         )
@@ -189,23 +221,40 @@ class HOP(Learner):
             return np.zeros(len(self.active), int)
         return np.array([self.seats.index(seat) for seat in self.active])
 
-    def group(self, state: HOPState) -> Group:
-        if not self._separate:
-            return Group(
-                self._player(jax.tree.map(lambda x: x[0], state.networks)), self.active, True
-            )
-        rows = self._rows
-        return Group(
-            self._player(jax.tree.map(lambda x: x[rows], state.networks)), self.active, False
-        )
+    @property
+    def _columns(self) -> np.ndarray:
+        """Which of the seats with parameters the active ones are, in their order."""
+        return np.array([self.seats.index(seat) for seat in self.active])
 
-    def _player(self, networks: Networks, greedy: bool = False) -> HOPPlayer:
-        return HOPPlayer(*networks, self.config, self.shape, self.game_seats, greedy)
+    def group(self, state: HOPState) -> Group:
+        networks = jax.tree.map(lambda x: x[self._rows], state.networks)
+        player = self._player(networks, state.salt[self._columns], learning=True)
+        return Group(player, self.active, False)
+
+    def _player(
+        self,
+        networks: Networks,
+        salt: UInt32[Array, "*seat"],
+        greedy: bool = False,
+        learning: bool = False,
+    ) -> HOPPlayer:
+        return HOPPlayer(
+            actor=networks.actor,
+            critic=networks.critic,
+            opponents=networks.opponents,
+            salt=salt,
+            config=self.config,
+            shape=self.shape,
+            game_seats=self.game_seats,
+            greedy=greedy,
+            learning=learning,
+        )
 
     def player(self, state: HOPState, seat: int, greedy: bool = False) -> HOPPlayer:
         row = self.seats.index(seat) if self._separate else 0
         networks = jax.tree.map(lambda x: x[row], state.networks)
-        return self._player(networks, greedy or self.config.evaluation == "greedy")
+        greedy = greedy or self.config.evaluation == "greedy"
+        return self._player(networks, jnp.uint32(0), greedy)
 
     def alone(self, state: HOPState, seat: int, at: int) -> tuple["HOP", HOPState]:
         """With an empty replay: what was played among others says little about new co-players."""
@@ -214,57 +263,74 @@ class HOP(Learner):
         networks, optimiser = jax.tree.map(
             lambda x: x[row : row + 1], (state.networks, state.optimiser)
         )
-        return learner, HOPState(networks, optimiser, learner._empty_replay(), jnp.int32(0))
+        salt = state.salt[:1]
+        return learner, HOPState(networks, optimiser, salt, learner._empty_replay(), jnp.int32(0))
 
     # --- from what was played to rows ----------------------------------------------------------
 
-    def watch(self, game: Game, trajectory: Trajectory) -> tuple[Watched, Trajectory]:
+    def watch(self, game: Game, trajectory: Trajectory) -> tuple[Watched, Trajectory, Heard]:
         """All seats' ego views and executed actions with goals in hindsight, and the own part of
-        the trajectory; targets are filled in by `update`."""
+        the trajectory; targets and characters are filled in by `update`."""
         steps, copies, seats = trajectory.alive.shape
         executed = jax.vmap(jax.vmap(game.last_actions))(trajectory.after)
+        own = np.array(self.active)
+        reward, goals = trajectory.reward[:, :, own], game.goals
+        worth = reward[..., None]
+        if goals is not None:
+            realised = jax.vmap(jax.vmap(goals.realised))(trajectory.state, trajectory.after)
+            drives = jnp.append(jnp.arange(self.shape.drives), ITSELF)
+            worth = jax.vmap(
+                lambda drive: goals.driven(
+                    jnp.broadcast_to(drive, reward.shape), reward, realised[:, :, own]
+                ),
+                out_axes=-1,
+            )(drives)
         if self.config.direct_om:
             goal = jnp.zeros((steps, copies, seats, 0))
             labelled = jnp.ones((steps, copies, seats), bool)
         else:
-            goals = game.goals
             assert goals is not None
-            realised = jax.vmap(jax.vmap(goals.realised))(trajectory.state, trajectory.after)
             label = hindsight(realised, trajectory.over, goals.unrealised)
             features = jax.vmap(jax.vmap(goals.features))(trajectory.state)
             chosen = label[..., None] == jnp.arange(features.shape[-2])
             goal = jnp.sum(jnp.where(chosen[..., None], features, 0.0), axis=-2)
             labelled = label >= 0
-        own = np.array(self.active)
         everyone = Watched(
             observation=trajectory.observation,
             alive=trajectory.alive,
             action=executed.astype(jnp.int8),
             goal=goal,
             labelled=labelled,
+            character=jnp.full((steps, copies, seats), ITSELF, jnp.int8),
             policy=jnp.exp(trajectory.log_policy[:, :, own]),
             target=jnp.zeros((steps, copies, len(own))),
         )
         rows = jax.tree.map(lambda x: x.reshape(steps * copies, *x.shape[2:]), everyone)
-        return rows, super().watch(game, trajectory)
+        assert trajectory.episode is not None
+        last = trajectory.episode[-1:] + trajectory.over[-1:]
+        heard = Heard(jnp.concatenate([trajectory.episode, last]), worth)
+        return rows, super().watch(game, trajectory), heard
 
-    def _targets(self, critic: Network, own: Trajectory) -> tuple[Array, Array]:
+    def _targets(
+        self,
+        critic: Network,
+        own: Trajectory,
+        reward: Float[Array, "time copy own"],
+        told: Float[Array, "time copy own input"],
+        last_told: Float[Array, "copy own input"],
+    ) -> tuple[Array, Array]:
         """Discounted returns and values, [time, copy, own]; `critic` [own, ...]. The horizon is an
         end like any other: what would come after it is never received."""
-        value = jax.vmap(
-            lambda critic, observation: critic(flatten(observation))[..., 0],
-            in_axes=(0, 2),
-            out_axes=2,
-        )(critic, own.observation)
-        last = jax.vmap(
-            lambda critic, observation: critic(flatten(observation))[..., 0],
-            in_axes=(0, 1),
-            out_axes=1,
-        )(critic, own.last)
+
+        def values(critic: Network, observation: Observation, told: Array) -> Array:
+            return critic(flatten(observation, told))[..., 0]
+
+        value = jax.vmap(values, (0, 2, 2), 2)(critic, own.observation, told)
+        last = jax.vmap(values, (0, 1, 1), 1)(critic, own.last, last_told)
         ended = own.terminated | own.truncated
         zero = jnp.zeros_like(value)
         gains = gae(
-            own.reward,
+            reward,
             value,
             zero,
             last,
@@ -281,13 +347,26 @@ class HOP(Learner):
         self,
         key: PRNGKeyArray,
         state: HOPState,
-        trajectory: tuple[Watched, Trajectory],
+        trajectory: tuple[Watched, Trajectory, Heard],
         progress: Float[Array, ""],
     ) -> tuple[HOPState, dict[str, Float[Array, "seat *action"]]]:
         config, rows = self.config, self._rows
-        new, own = trajectory
+        new, own, heard = trajectory
         per_seat = jax.tree.map(lambda x: x[rows], state.networks)
-        target, value = self._targets(per_seat.critic, own)
+        columns = self._columns
+        who = self._characters(state.salt[columns], heard.episode)  # [time + 1, copy, own]
+        seats = np.array(self.active)
+        character = new.character.reshape(*own.over.shape, -1)
+        character = character.at[:, :, seats].set(who[:-1].astype(jnp.int8))
+        new = new._replace(character=character.reshape(new.character.shape))
+        # The worth of the steps to who each seat was; -1 is the last: without a drive.
+        kinds = jnp.append(jnp.arange(self.shape.drives), ITSELF)
+        mine = who[:-1, ..., None] == kinds
+        reward = jnp.sum(jnp.where(mine, heard.worth, 0.0), axis=-1)
+        told = self._told_rows(new).reshape(*own.alive.shape, self._told)
+        later = circumstances(who[-1], self.shape.drives)
+        later = jnp.pad(later, ((0, 0), (0, 0), (0, self._told - later.shape[-1])))
+        target, value = self._targets(per_seat.critic, own, reward, told, later)
         new = new._replace(target=target.reshape(-1, len(self.active)))
         metrics = self._foresight(per_seat.opponents, new)
         metrics |= {
@@ -298,7 +377,6 @@ class HOP(Learner):
             "entropy": masked_mean(categorical.entropy(own.log_policy), own.alive, (0, 1)),
         }
         # The replay has a column for every seat with parameters; only active ones are filled.
-        columns = np.array([self.seats.index(seat) for seat in self.active])
         wide = (new.policy.shape[0], len(self.seats))
         mine = jnp.zeros((*wide, self.shape.actions)).at[:, columns].set(new.policy)
         new = new._replace(policy=mine, target=jnp.zeros(wide).at[:, columns].set(new.target))
@@ -327,16 +405,19 @@ class HOP(Learner):
             (state.networks, state.optimiser),
             (networks, optimiser),
         )
-        return HOPState(networks, optimiser, replay, filled), metrics
+        return HOPState(networks, optimiser, state.salt, replay, filled), metrics
 
     def _step(
         self, networks: Networks, optimiser: Networks, batch: Watched, columns: np.ndarray
     ) -> tuple[tuple[Networks, Networks], dict[str, Float[Array, " set"]]]:
         """One gradient step of all sets on one batch of rows."""
         seats = np.array(self.active)
-        view = flatten(self._own(jax.tree.map(lambda x: x[:, seats], batch.observation)))
+        told = self._own(self._told_rows(batch))
+        view = flatten(self._own(jax.tree.map(lambda x: x[:, seats], batch.observation)), told)
         legal = self._own(batch.observation.legal[:, seats])
-        alive = self._own(batch.alive[:, seats])
+        # Acting by chance teaches nothing.
+        aimed = batch.alive & (batch.character != self.shape.drives)
+        alive = self._own(aimed[:, seats])
         policy, target = self._own(batch.policy[:, columns]), self._own(batch.target[:, columns])
 
         def actor_loss(
@@ -396,19 +477,47 @@ class HOP(Learner):
     def _pairs(self, batch: Watched) -> "Pairs":
         """What the opponent models learn from, [set, model, sample, ...]."""
         seats = self.game_seats
-        order = (np.array(self.active)[:, None] + np.arange(1, seats)) % seats  # [own, other]
 
         def turned(x: Shaped[Array, "row seat *rest"]) -> Shaped[Array, "set model sample *rest"]:
-            x = jnp.moveaxis(x[:, order], 0, 2)  # [own, other, row, ...]
+            x = jnp.moveaxis(x[:, self._others], 0, 2)  # [own, other, row, ...]
             if not self._separate:
                 x = jnp.swapaxes(x, 0, 1).reshape(1, seats - 1, -1, *x.shape[3:])
             if self.config.opponents == "shared":
                 x = x.reshape(x.shape[0], 1, -1, *x.shape[3:])
             return x
 
-        pairs = Pairs(batch.observation, batch.goal, batch.action, batch.alive & batch.labelled)
+        mask = batch.alive & batch.labelled
+        if self.config.expects_aimless:  # there is a model for those that act by chance
+            mask = mask & (batch.character != self.shape.drives)
+        pairs = Pairs(batch.observation, batch.goal, batch.action, mask)
         pairs = jax.tree.map(turned, pairs)
         return pairs._replace(action=pairs.action.astype(jnp.int32))
+
+    @property
+    def _others(self) -> np.ndarray:
+        """[own, other] the co-players of the active seats, the next seat first."""
+        return (np.array(self.active)[:, None] + np.arange(1, self.game_seats)) % self.game_seats
+
+    def _characters(
+        self, salt: UInt32[Array, " own"], episode: Int[Array, "time copy"]
+    ) -> Int[Array, "time copy own"]:
+        """Who the active seats were."""
+        return jax.vmap(
+            lambda salt: self.config.who(salt, episode, self.shape.drives), out_axes=-1
+        )(salt)
+
+    def _told_rows(self, rows: Watched) -> Float[Array, "row own input"]:
+        """What actor and critic of the active seats are told beside their ego views."""
+        drive = rows.character[:, np.array(self.active)].astype(jnp.int32)
+        drive = jnp.where(drive < self.shape.drives, drive, ITSELF)
+        others = self._others
+        if self.config.direct_om:
+            return circumstances(drive, self.shape.drives)
+        goal = jnp.where(rows.labelled[..., None], rows.goal, 0.0)
+        if self.config.expects_aimless:
+            chance = (rows.character == self.shape.drives)[..., None]
+            goal = jnp.concatenate([jnp.where(chance, 0.0, goal), chance], axis=-1)
+        return circumstances(drive, self.shape.drives, goal[:, others], rows.alive[:, others])
 
     def _foresight(
         self, opponents: Network, new: Watched
@@ -428,6 +537,13 @@ class HOP(Learner):
             "opponent_recall": found.recall,
             "opponent_f1": found.f1,
         }
+
+
+def _with_inputs(network: Network, more: int) -> Network:
+    """The networks [set, ...] with so many inputs more, which do not count yet."""
+    (first, *layers), wide = network.layers, ((0, 0), (0, 0), (0, more))
+    first = eqx.tree_at(lambda layer: layer.weight, first, jnp.pad(first.weight, wide))
+    return eqx.tree_at(lambda network: network.layers, network, (first, *layers))
 
 
 def _form(tree: Any) -> tuple[Any, list[tuple[int, ...]]]:

@@ -4,7 +4,10 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from jaxtyping import Array, Int, UInt32
+
 from coplay.errors import UserError
+from coplay.minds.characters import characters
 from coplay.minds.networks import Activation
 from coplay.minds.planning import SearchConfig
 
@@ -65,6 +68,14 @@ class HOPConfig:
     """Update beliefs about goals within an episode by Bayes."""
     direct_om: bool = False
     """Model co-players without goals."""
+    aimless: bool = True
+    """Reckon with co-players that follow no goal and act by chance, beside the goals of the game
+    (the paper does not)."""
+    characters: float = 0.5
+    """Self-play: share of the game copies in which learning seats take on characters: they value
+    only a part of the rewards, or act by chance; 0: they are always themselves (the paper)."""
+    character_episodes: int = 16
+    """How many episodes a seat keeps a character."""
     prior: Literal["dirichlet", "exponential"] = "dirichlet"
     """Beliefs about habits: counts over a concentration, or the paper's exponential form."""
     remember: float = 0.9
@@ -122,11 +133,19 @@ class HOPConfig:
     """What may be set anew for a player of a run, as in runs/hop@planner=off@draws=5."""
 
     def __post_init__(self) -> None:
-        positive = ("simulations", "draws", "depth", "replay", "updates", "batch")
+        positive = (
+            "character_episodes",
+            "simulations",
+            "draws",
+            "depth",
+            "replay",
+            "updates",
+            "batch",
+        )
         for name in (*positive, "learning_rate", "gradient_clip", "q_range", "concentration"):
             if getattr(self, name) <= 0:
                 raise UserError(f"{name} must be above 0, not {getattr(self, name)}")
-        for name in ("discount", "trace", "goal_change"):
+        for name in ("discount", "trace", "goal_change", "characters"):
             if not 0 <= getattr(self, name) <= 1:
                 raise UserError(f"{name} must be between 0 and 1, not {getattr(self, name)}")
         if not 0 <= self.remember < 1 + (self.prior == "dirichlet") * 1e-9:
@@ -150,6 +169,17 @@ class HOPConfig:
             normalise=not self.raw_puct,
             backup=self.backup,
         )
+
+    @property
+    def expects_aimless(self) -> bool:
+        """Whether acting by chance is a candidate beside the goals."""
+        return self.aimless and not self.direct_om
+
+    def who(
+        self, salt: UInt32[Array, "*#batch"], episode: Int[Array, "*batch copy"], drives: int
+    ) -> Int[Array, "*batch copy"]:
+        """Characters by these settings, see `coplay.minds.characters`."""
+        return characters(salt, episode, self.characters, self.character_episodes, drives)
 
     @property
     def apart(self) -> "HOPConfig":

@@ -5,15 +5,24 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray, UInt32
 
 from coplay.errors import UserError
 from coplay.games.game import Game, State
+from coplay.games.goals import Goals
 from coplay.minds import belief as beliefs
 from coplay.minds import categorical
+from coplay.minds.aimless import WithAimless, with_chance
+from coplay.minds.characters import ITSELF
 from coplay.minds.networks import Network, ViewShape, flatten
 from coplay.minds.planning import boltzmann, mean_over_draws, search
-from coplay.minds.worlds import Believed, GoalWorld, draw_goals, predict_others
+from coplay.minds.worlds import (
+    Believed,
+    GoalWorld,
+    circumstances,
+    draw_goals,
+    predict_others,
+)
 from coplay.players.hop_config import HOPConfig
 from coplay.players.player import Insight, Memory, Player, View
 
@@ -33,26 +42,35 @@ class HOPMemory(NamedTuple):
 
 class HOPPlayer(Player):
     """Plans by its beliefs, or acts by its actor alone (planner=off). In a group every array has a
-    leading [seat] axis. opponents: a model per co-player, the next seat first, or one for all."""
+    leading [seat] axis. opponents: a model per co-player, the next seat first, or one for all.
+    salt: of the characters it takes on. learning: it takes them on (`characters`)."""
 
     actor: Network
     critic: Network
     opponents: Network
+    salt: UInt32[Array, "*seat"]
     config: HOPConfig = eqx.field(static=True)
     shape: ViewShape
     game_seats: int = eqx.field(static=True)
     greedy: bool = eqx.field(static=True, default=False)
+    learning: bool = eqx.field(static=True, default=False)
 
     def start(self, copies: int) -> Memory:
         if self.config.direct_om:
             return ()
-        others, goals = self.game_seats - 1, self.shape.goals
-        first = beliefs.first_weights(self.config.prior, self.config.remember, self.shape.habits)
+        others, goals = self.game_seats - 1, self.shape.goals + self.config.expects_aimless
+        habits = self.shape.habits + self.config.expects_aimless
+        first = beliefs.first_weights(self.config.prior, self.config.remember, habits)
         return HOPMemory(
-            weights=jnp.broadcast_to(first, (copies, others, self.shape.habits)),
+            weights=jnp.broadcast_to(first, (copies, others, habits)),
             counts=jnp.zeros((copies, others, goals), jnp.int8),
             belief=jnp.full((copies, others, goals), 1.0 / max(goals, 1)),
         )
+
+    def goals(self, game: Game) -> Goals:
+        """What co-players may be after."""
+        assert game.goals is not None
+        return WithAimless(game.goals) if self.config.expects_aimless else game.goals
 
     def habits(self, memory: HOPMemory) -> Float[Array, "copy other habit"]:
         """Probabilities of the co-players' habits."""
@@ -60,9 +78,15 @@ class HOPPlayer(Player):
 
     def prior(self, game: Game, state: State, memory: HOPMemory) -> Float[Array, "copy other goal"]:
         """Probabilities of the co-players' goals, whatever they did in the episode."""
-        assert game.goals is not None
-        open_ = jax.vmap(game.goals.open)(state)[:, 1:]
-        return game.goals.prior(self.habits(memory), memory.counts, open_)
+        goals = self.goals(game)
+        open_ = jax.vmap(goals.open)(state)[:, 1:]
+        return goals.prior(self.habits(memory), memory.counts, open_)
+
+    def character(self, view: View) -> Int[Array, " copy"]:
+        """Who it is in this episode, see `coplay.minds.characters`."""
+        if not self.learning:
+            return jnp.full_like(view.time, ITSELF)
+        return self.config.who(self.salt, view.episode, self.shape.drives)
 
     # --- deciding ------------------------------------------------------------------------------
 
@@ -75,19 +99,39 @@ class HOPPlayer(Player):
             prior = self.prior(game, view.state, memory)
             fresh = jnp.ones_like(view.alive) if not config.intra else view.time == 0
             memory = memory._replace(belief=jnp.where(fresh[:, None, None], prior, memory.belief))
+        character = self.character(view)
         if config.planner == "off":
-            logits = self.actor(flatten(view.observation))
+            logits = self.actor(self.situation(game, view, memory, character))
         else:
-            q = self.plan(game, key, view, memory)
+            q = self.plan(game, key, view, memory, character)
             logits = boltzmann(
                 q, view.observation.legal, config.beta, config.normalise_q, config.q_range
             )
+        logits = jnp.where((character == self.shape.drives)[:, None], 0.0, logits)
         if self.greedy:
             logits = categorical.only_best(logits, view.observation.legal)
         return logits, memory
 
+    def situation(
+        self, game: Game, view: View, memory: Memory, character: Int[Array, " copy"]
+    ) -> Float[Array, "copy input"]:
+        """What the actor sees: the ego view, the own drive, and what the others are believed to be
+        after, as the mean of the features of their goals."""
+        there = jax.vmap(game.alive)(view.state)[:, 1:]
+        goal = None
+        if not self.config.direct_om:
+            features = jax.vmap(self.goals(game).features)(view.state)[:, 1:]
+            goal = jnp.sum(memory.belief[..., None] * features, axis=2)
+        told = circumstances(character, self.shape.drives, goal, there)
+        return flatten(view.observation, told)
+
     def plan(
-        self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
+        self,
+        game: Game,
+        key: PRNGKeyArray,
+        view: View,
+        memory: Memory,
+        character: Int[Array, " copy"],
     ) -> Float[Array, "copy action"]:
         """Q of every action: one search per draw of goals, averaged. Trees are [draw * copy]."""
         config, copies = self.config, view.alive.shape[0]
@@ -106,7 +150,16 @@ class HOPPlayer(Player):
             )
             luck = jax.random.uniform(goal_key, (belief.shape[0] * belief.shape[1],))
             mind = Believed(draw_goals(luck.reshape(belief.shape[:2]), belief), counts)
-        world = GoalWorld(self.actor, self.critic, self.opponents, habits, config.direct_om)
+        world = GoalWorld(
+            self.actor,
+            self.critic,
+            self.opponents,
+            habits,
+            drive=repeated(character),
+            drives=self.shape.drives,
+            goals=None if config.direct_om else self.goals(game),
+            aimless=config.expects_aimless,
+        )
         found = search(world, game, config.search_config, state, mind, seeds)
         return mean_over_draws(found, view.observation.legal, config.draws)
 
@@ -115,10 +168,10 @@ class HOPPlayer(Player):
     def notice(
         self, game: Game, view: View, after: State, over: Bool[Array, " copy"], memory: Memory
     ) -> Memory:
-        config, goals = self.config, game.goals
+        config = self.config
         if config.direct_om:
             return memory
-        assert goals is not None
+        goals = self.goals(game)
         action = jax.vmap(game.last_actions)(after)[:, 1:].astype(jnp.int32)
         alive = jax.vmap(game.alive)(view.state)[:, 1:]
         belief = memory.belief
@@ -128,15 +181,19 @@ class HOPPlayer(Player):
             updated = beliefs.after_action(belief, likelihood, config.goal_change, prior)
             belief = jnp.where(alive[..., None], updated, belief)
         realised = jax.vmap(goals.realised)(view.state, after)[:, 1:]
-        kinds = jnp.arange(self.shape.goals)
+        kinds = jnp.arange(belief.shape[-1])
         counts = memory.counts + (realised[..., None] == kinds).astype(jnp.int8)
         memory = memory._replace(counts=counts)
         open_ = jax.vmap(goals.open)(after)[:, 1:]
-        belief = beliefs.after_step(belief, self.prior(game, after, memory), realised >= 0, open_)
+        prior = self.prior(game, after, memory)
+        belief = beliefs.after_step(belief, prior, realised >= 0, open_, config.expects_aimless)
         weights = memory.weights
         if config.inter:
             shown = jnp.where(over[:, None], goals.habit(counts), -1)
-            weights = beliefs.with_episode(config.remember, weights, shown)
+            chance = (
+                jnp.where(over[:, None], belief[..., -1], 0.0) if config.expects_aimless else 0.0
+            )
+            weights = beliefs.with_episode(config.remember, weights, shown, chance)
         counts = jnp.where(over[:, None, None], 0, counts).astype(jnp.int8)
         return HOPMemory(weights, counts, belief)
 
@@ -148,16 +205,17 @@ class HOPPlayer(Player):
             return Insight(None, jnp.exp(predict_others(self.opponents, seen, none)))
         log_probs = self.foreseen(game, view.state)
         action = jnp.sum(memory.belief[..., None] * jnp.exp(log_probs), axis=2)
-        return Insight(memory.belief, action)
+        return Insight(memory.belief[..., : self.shape.goals], action)
 
     def foreseen(self, game: Game, state: State) -> Float[Array, "copy other goal action"]:
         """Log-probabilities of what each co-player does in `state`, for every goal it may have."""
         assert game.goals is not None
         seen = jax.tree.map(lambda x: x[:, 1:], jax.vmap(game.observe)(state))
         features = jax.vmap(game.goals.features)(state)[:, 1:]  # [copy, other, goal, feature]
-        return jax.vmap(
+        log_probs = jax.vmap(
             lambda goal: predict_others(self.opponents, seen, goal), in_axes=2, out_axes=2
         )(features)
+        return with_chance(log_probs, seen.legal) if self.config.expects_aimless else log_probs
 
     def likelihood(
         self, game: Game, state: State, action: Int[Array, "copy other"]

@@ -98,7 +98,9 @@ def of_seats(trajectory: Trajectory, seats: tuple[int, ...]) -> Trajectory:
     memory = trajectory.memory
     if memory is not None:
         memory = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), memory.get(seats, ()))
-    trajectory = trajectory._replace(state=None, after=None, memory=memory, insight=None)
+    trajectory = trajectory._replace(
+        state=None, after=None, episode=None, memory=memory, insight=None
+    )
     if seats == tuple(range(trajectory.alive.shape[2])):
         return trajectory
     index = np.array(seats)

@@ -15,12 +15,13 @@ from coplay.players.player import Memory, Player, View
 class KnownPlanner(Player):
     """Searches `draws` times, each with other luck, and takes the action of the best mean value.
 
-    policies: of its co-players, the next seat first.
+    policies: of its co-players, the next seat first. habits: policies whose actions it tries first.
     """
 
     policies: tuple[ScriptedPolicy, ...] = eqx.field(static=True)
     search: SearchConfig = eqx.field(static=True, default=SearchConfig())
     draws: int = eqx.field(static=True, default=4)
+    habits: tuple[ScriptedPolicy, ...] = eqx.field(static=True, default=())
 
     def act(
         self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
@@ -31,5 +32,5 @@ class KnownPlanner(Player):
             view.state,
         )
         seeds = jax.random.bits(key, (self.draws * copies,), jnp.uint32)
-        found = search(KnownWorld(self.policies), game, self.search, state, (), seeds)
+        found = search(KnownWorld(self.policies, self.habits), game, self.search, state, (), seeds)
         return categorical.only_best(mean_over_draws(found, legal, self.draws), legal), memory

@@ -63,7 +63,8 @@ class Trajectory(NamedTuple):
     last: ego views after the last step and its reset, [copy, seat, ...].
     episode_reward, episode_steps: totals of the episode so far; final where `over`.
     state, after: [time, copy, ...] game states before the step, and after it before any reset: for
-        learners that are given the game. None in the part of some seats.
+        learners that are given the game. episode: [time, copy] episodes that the copy had finished
+        before. All three None in the part of some seats.
     past, memory: for learners that remember; may be left out where there are none. memory: what was
         remembered before the first step, by the seats of each group [seat of the group, copy, ...];
         in the part of some seats, theirs [copy, seat, ...].
@@ -85,6 +86,7 @@ class Trajectory(NamedTuple):
     episode_steps: Int[Array, "time copy seat"]
     state: State = None
     after: State = None
+    episode: Int[Array, "time copy"] | None = None
     past: Past | None = None
     memory: Any = None
     insight: Any = None
@@ -244,6 +246,7 @@ def rollout(
             log_policy,
             outcome,
             over,
+            table.episode,
             table.state,
             stepped,
             gained,
@@ -254,7 +257,8 @@ def rollout(
 
     drawn = (fresh, jnp.moveaxis(uniform, 0, 1), act_keys, step_keys)
     table, played = jax.lax.scan(one_step, table, drawn)
-    observation, alive, action, log_policy, outcome, over, before, stepped, *counted = played
+    observation, alive, action, log_policy, outcome, over, episode, *counted = played
+    before, stepped, *counted = counted
     gained, stayed, past, insight = counted
     still = jax.vmap(jax.vmap(game.alive))(stepped)
     trajectory = Trajectory(
@@ -272,6 +276,7 @@ def rollout(
         episode_steps=stayed,
         state=before,
         after=stepped,
+        episode=episode,
         past=past,
         memory={group.seats: mine for group, mine in zip(groups, remembered, strict=True)},
         insight=insight,

@@ -88,8 +88,12 @@ def by_hand(
     view, last = jax.tree.map(jnp.asarray, seen), trajectory.after.last
     probs = [np.exp(predict(model, view, jnp.tile(goal, (STEPS, 1)))) for goal in jnp.eye(2)]
     chances = np.stack([p[np.arange(STEPS), last[:, copy, seat]] for p in probs], axis=1)
-    weights = np.full(2, 0.0 if config.prior == "dirichlet" else 0.5 / (1 - config.remember))
-    counts, belief = np.zeros(2), np.full(2, 0.5)
+    n = 2
+    if config.aimless:
+        n, even = 3, 1 / np.asarray(seen.legal).sum(-1, keepdims=True)
+        chances = np.concatenate([chances, even], axis=1)
+    weights = np.full(n, 0.0 if config.prior == "dirichlet" else 1 / n / (1 - config.remember))
+    counts, belief = np.zeros(n), np.full(n, 1 / n)
     for t in range(STEPS):
         before, after = at(trajectory.state, t, copy), at(trajectory.after, t, copy)
 
@@ -100,7 +104,8 @@ def by_hand(
                 [state.prey_alive[0] and state.alive.sum() > 1, any(state.prey_alive[1:])]
             )
             possible = possible | (not possible.any())
-            return habits * possible / (habits * possible).sum()
+            goals = habits[:2] * possible / (habits[:2] * possible).sum()
+            return np.append(goals * habits[:2].sum(), habits[2:])
 
         if before.time == 0 or not config.intra:
             belief = prior(before)
@@ -109,14 +114,19 @@ def by_hand(
             belief = (1 - config.goal_change) * belief + config.goal_change * prior(before)
         if before.alive[seat] and not after.alive[seat]:
             counts[0 if after.last[seat] == HUNT_STAG else 1] += 1
-            belief = prior(after)
+            new = prior(after)
+            trait = belief[2:]
+            belief = np.append(new[:2] / new[:2].sum() * (1 - trait.sum()), trait)
         else:
             ruled = belief * (prior(after) > 0)
             belief = ruled / ruled.sum() if ruled.sum() > 0 else prior(after)
         if trajectory.over[t, copy]:
-            if config.inter and counts.any():
-                weights = config.remember * weights + counts
-            counts = np.zeros(2)
+            if config.inter:
+                chance = belief[2] if config.aimless else 0.0
+                shown = counts * (1 - chance)
+                shown[-1] += chance
+                weights = (1 - (1 - config.remember) * shown.sum()) * weights + shown
+            counts = np.zeros(n)
     return weights, counts, belief
 
 
@@ -125,7 +135,7 @@ def by_hand(
     [
         {},
         pytest.param(
-            {"opponents": "shared", "prior": "exponential", "remember": 0.995},
+            {"opponents": "shared", "prior": "exponential", "remember": 0.995, "aimless": False},
             marks=pytest.mark.slow,
         ),
         pytest.param({"intra": False, "inter": False, "goal_change": 0.0}, marks=pytest.mark.slow),
@@ -164,9 +174,10 @@ def test_a_belief_becomes_sure_of_a_hare_hunter_and_its_habit_is_remembered() ->
             return jnp.log(jnp.sum(jnp.where(chosen, stacked, 0.0), axis=-1) + 1e-3)
 
     shape = view_shape(game)
-    hop = HOP(HOPConfig(**(TINY | {"planner": "off"})), shape, 2, (0,), (0,))
+    quiet = TINY | {"planner": "off", "aimless": False}
+    hop = HOP(HOPConfig(**quiet), shape, 2, (0,), (0,))
     networks = jax.tree.map(lambda x: x[0], hop.init(jax.random.key(0), jnp.arange(2)).networks)
-    player = Exact(*networks, hop.config, shape, 2)
+    player = Exact(*networks, jnp.uint32(0), hop.config, shape, 2)
     groups = (Group(player, (0,), True), Group(make_player("nh", game), (1,), True))
     copies = 64
 
@@ -193,7 +204,7 @@ def test_a_belief_becomes_sure_of_a_hare_hunter_and_its_habit_is_remembered() ->
 def test_goals_in_hindsight_by_hand() -> None:
     hop = learner()
     _, trajectory = played(hop)
-    rows, own = hop.watch(GAME, jax.tree.map(jnp.asarray, trajectory))
+    rows, own, _ = hop.watch(GAME, jax.tree.map(jnp.asarray, trajectory))
     assert own.alive.shape == (STEPS, COPIES, 1)
     goal = np.asarray(rows.goal).reshape(STEPS, COPIES, SEATS, 2)
     known = np.asarray(rows.labelled).reshape(STEPS, COPIES, SEATS)
@@ -229,7 +240,7 @@ def updated(hop: HOP, trajectory: Any, times: int = 1) -> tuple[HOPState, dict[s
 
 def test_what_is_not_alive_is_learned_from_by_nobody() -> None:
     hop = learner()
-    rows, own = hop.watch(GAME, jax.tree.map(jnp.asarray, played(hop)[1]))
+    rows, *own = hop.watch(GAME, jax.tree.map(jnp.asarray, played(hop)[1]))
     spoilt = rows._replace(
         action=jnp.where(rows.alive, rows.action, 6).astype(jnp.int8),
         labelled=rows.labelled | ~rows.alive,
@@ -237,28 +248,36 @@ def test_what_is_not_alive_is_learned_from_by_nobody() -> None:
         policy=jnp.where(rows.alive[:, 1:2, None], rows.policy, 0.3),
     )
     assert not bool(jnp.all(rows.alive))
-    first, again = updated(hop, (rows, own)), updated(hop, (spoilt, own))
+    first, again = updated(hop, (rows, *own)), updated(hop, (spoilt, *own))
     jax.tree.map(np.testing.assert_array_equal, first[0].networks, again[0].networks)
     jax.tree.map(np.testing.assert_array_equal, first[1], again[1])
 
 
 def test_targets_are_returns_within_the_episode() -> None:
-    hop = learner()
+    """To a seat with a drive only what the drive is after counts."""
+    hop = learner(characters=0.7)
     _, trajectory = played(hop)
-    rows, own = hop.watch(GAME, jax.tree.map(jnp.asarray, trajectory))
-    state, _ = updated(hop, (rows, own))
-    target = state.replay.target[-STEPS * COPIES :].reshape(STEPS, COPIES)
+    state, _ = updated(hop, hop.watch(GAME, jax.tree.map(jnp.asarray, trajectory)))
+    shape = (STEPS, COPIES)
+    target = state.replay.target[-STEPS * COPIES :].reshape(shape)
+    who = state.replay.character[-STEPS * COPIES :, 1].reshape(shape)
+    assert set(who.ravel().tolist()) == {-1, 0, 1, 2}
+    caught = trajectory.terminated[:, :, 1] & trajectory.alive[:, :, 1]
+    stag = trajectory.after.last[:, :, 1] == HUNT_STAG
+    unwanted = caught & (((who == 0) & ~stag) | ((who == 1) & stag))
+    assert unwanted.any()
+    reward = np.where(unwanted, 0.0, trajectory.reward[:, :, 1])
     checked = 0
     for copy in range(COPIES):
         for t in range(STEPS):
             total, factor, later = 0.0, 1.0, t
             while later < STEPS:
-                total += factor * trajectory.reward[later, copy, 1]
+                total += factor * reward[later, copy]
                 factor *= hop.config.discount
                 if trajectory.terminated[later, copy, 1] or trajectory.over[later, copy]:
                     break
                 later += 1
-            if later < STEPS and trajectory.alive[t, copy, 1]:
+            if later < STEPS and trajectory.alive[t, copy, 1] and who[t, copy] != 2:
                 np.testing.assert_allclose(target[t, copy], total, rtol=1e-4, atol=1e-5)
                 checked += 1
     assert checked > 50
@@ -300,7 +319,7 @@ def test_planner_prefers_what_its_values_say_and_never_the_illegal() -> None:
     hop = learner(simulations=12, draws=2, depth=3, normalise_q=False, beta=50.0)
     networks = at(state_of(hop).networks, 0)
     silent = networks._replace(critic=jax.tree.map(jnp.zeros_like, networks.critic))
-    player = HOPPlayer(*silent, hop.config, SHAPE, SEATS)
+    player = HOPPlayer(*silent, jnp.uint32(0), hop.config, SHAPE, SEATS)
     state = GAME.reset(jax.random.key(0))._replace(
         cell=jnp.array([5, 0, 0], jnp.int16), prey=jnp.array([1, 5, 3], jnp.int16)
     )
@@ -381,8 +400,11 @@ def test_a_run_starts_from_ppo(tmp_path: Path) -> None:
     state = jax.jit(lambda: hop.init(jax.random.key(0), jnp.arange(SEATS)))()
     ppo = learned(tmp_path / "ppo")[0]
     jax.tree.map(
-        lambda a, b: np.testing.assert_array_equal(a, b[0]), state.networks.actor, ppo.actor
+        lambda a, b: np.testing.assert_array_equal(a[tuple(slice(n) for n in b[0].shape)], b[0]),
+        state.networks.actor,
+        ppo.actor,
     )
+    assert not np.asarray(state.networks.actor.layers[0].weight)[..., -hop._told :].any()
     with pytest.raises(UserError, match="other shapes"):
         other = learner((0,), warm_start=str(tmp_path / "ppo"), hidden=(4,))
         jax.eval_shape(lambda: other.init(jax.random.key(0), jnp.arange(SEATS)))
