@@ -102,8 +102,8 @@ def test_frozen_luck_is_optimistic_and_resampling_is_not() -> None:
 
 @pytest.mark.parametrize("backend", ["coplay", "mctx"])
 def test_golden_tree(backend: str) -> None:
-    """Visits and values of one small tree, recorded once: a change here is a change of search. It is
-    full of ties, which mctx breaks by noise and our trees by the order of the actions."""
+    """Visits and values of one small tree, recorded once: a change here is a change of search.
+    It is full of ties, which mctx breaks by noise and our trees by the order of the actions."""
     states = repeated(placed([0, 2], stag=1, hare=3), 1)
     golden = found(nearest_stag, states, simulations=60, depth=4, exploration=4.0, backend=backend)
     visits, q = GOLDEN[backend]
