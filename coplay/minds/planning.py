@@ -27,7 +27,8 @@ class SearchConfig(NamedTuple):
     visit. normalise: Q values between 0 and 1 among siblings while searching (PUCT). sweep: PUCT
     first tries every legal action of the root once, so that their Q values can be compared.
     backup: Q of the root from the mean of all simulations, as searches count, or from the best
-    future that was found (not with `resample`).
+    future that was found (not with `resample`). backend: whose trees, our own or those of mctx (not
+    with `resample`); both find the same.
     """
 
     simulations: int = 32
@@ -39,6 +40,7 @@ class SearchConfig(NamedTuple):
     normalise: bool = True
     sweep: bool = True
     backup: Literal["mean", "best"] = "mean"
+    backend: Literal["coplay", "mctx"] = "coplay"
 
 
 class World(eqx.Module):

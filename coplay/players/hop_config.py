@@ -41,6 +41,8 @@ class HOPConfig:
     """The longest future a search looks at, in steps."""
     search: Literal["puct", "gumbel"] = "puct"
     """How a search picks actions to try: PUCT as in the paper, or Gumbel search."""
+    backend: Literal["coplay", "mctx"] = "coplay"
+    """Whose trees searches grow: our own, or those of mctx, slower; both find the same."""
     resample: bool = False
     """Draw co-players' actions anew at each visit instead of once per edge; slower, without the
     optimism of planning against known coin flips."""
@@ -123,6 +125,7 @@ class HOPConfig:
             "draws",
             "depth",
             "search",
+            "backend",
             "resample",
             "exploration",
             "backup",
@@ -156,6 +159,8 @@ class HOPConfig:
             raise UserError("hidden and channels must be above 0")
         if self.resample and (self.search == "gumbel" or self.backup != "mean"):
             raise UserError("resample goes with search=puct and backup=mean only")
+        if self.resample and self.backend == "mctx":
+            raise UserError("resample has trees of its own: leave out backend=mctx")
 
     @property
     def search_config(self) -> SearchConfig:
@@ -165,6 +170,7 @@ class HOPConfig:
             discount=self.discount,
             exploration=self.exploration,
             method=self.search,
+            backend=self.backend,
             resample=self.resample,
             normalise=not self.raw_puct,
             backup=self.backup,

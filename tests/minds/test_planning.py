@@ -100,12 +100,15 @@ def test_frozen_luck_is_optimistic_and_resampling_is_not() -> None:
     assert exact.max() * 0.6 < fresh.q[:, HUNT_STAG].mean() < exact.max() + 0.1
 
 
-def test_golden_tree() -> None:
-    """Visits and values of one small tree, recorded once: a change here is a change of search."""
+@pytest.mark.parametrize("backend", ["coplay", "mctx"])
+def test_golden_tree(backend: str) -> None:
+    """Visits and values of one small tree, recorded once: a change here is a change of search.
+    It is full of ties, which mctx breaks by noise and our trees by the order of the actions."""
     states = repeated(placed([0, 2], stag=1, hare=3), 1)
-    golden = found(nearest_stag, states, simulations=60, depth=4, exploration=4.0)
-    np.testing.assert_array_equal(golden.visits, GOLDEN_VISITS)
-    np.testing.assert_allclose(golden.q, GOLDEN_Q, atol=1e-5)
+    golden = found(nearest_stag, states, simulations=60, depth=4, exploration=4.0, backend=backend)
+    visits, q = GOLDEN[backend]
+    np.testing.assert_array_equal(golden.visits, [visits])
+    np.testing.assert_allclose(golden.q, [q], atol=1e-5)
 
 
 def test_ends_inside_the_tree() -> None:
@@ -152,5 +155,13 @@ def test_boltzmann_raw_and_normalised() -> None:
     np.testing.assert_allclose(np.asarray(close)[0, 1], 2.0, rtol=1e-4)
 
 
-GOLDEN_VISITS = [[0.0, 9.0, 0.0, 43.0, 8.0, 0.0, 0.0]]
-GOLDEN_Q = [[0.0, 0.5277780294418335, 0.0, 2.8720929622650146, 0.0, 0.0, 0.0]]
+GOLDEN = {
+    "coplay": (
+        [0.0, 25.0, 0.0, 28.0, 7.0, 0.0, 0.0],
+        [0.0, 0.5699999928474426, 0.0, 2.544642925262451, 0.0, 0.0, 0.0],
+    ),
+    "mctx": (
+        [0.0, 9.0, 0.0, 43.0, 8.0, 0.0, 0.0],
+        [0.0, 0.5277780294418335, 0.0, 2.8720929622650146, 0.0, 0.0, 0.0],
+    ),
+}
