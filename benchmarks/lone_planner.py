@@ -32,6 +32,8 @@ class Arguments:
     """Steps of an episode."""
     episodes: int = 64
     """How many episodes, played side by side."""
+    guided: bool = True
+    """Try first what the game's scripted players would do; else all actions evenly."""
     simulations: int = 200
     """Simulations of each search."""
     draws: int = 4
@@ -66,7 +68,12 @@ def main(given: Arguments) -> None:
         resample=given.resample,
         backup=given.backup,
     )
-    planner = KnownPlanner(tuple(policies[name] for name in given.others), search, given.draws)
+    planner = KnownPlanner(
+        tuple(policies[name] for name in given.others),
+        search,
+        given.draws,
+        tuple(game.scripted.values()) if given.guided else (),
+    )
     begun = time.perf_counter()
     record = coplay.play(game, [planner, *given.others], given.episodes, given.seed)
     record["seconds"] = time.perf_counter() - begun

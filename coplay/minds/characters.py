@@ -19,13 +19,15 @@ def characters(
     salt: UInt32[Array, "*#batch"],
     episode: Int[Array, "*batch copy"],
     share: float,
+    first: int,
     lasting: int,
     drives: int,
 ) -> Int[Array, "*batch copy"]:
     """Who a player is in each copy: `ITSELF`, a drive 0 … drives - 1, or `drives`: aimless, each as
     often in the copies with characters.
 
-    share: of the copies with characters, which are the first. lasting: episodes that one lasts.
+    share: of the copies with characters, which are the first ones, from their episode `first` on.
+    lasting: episodes that a character lasts.
     """
     copies = episode.shape[-1]
     copy = jnp.arange(copies, dtype=jnp.uint32)
@@ -33,4 +35,4 @@ def characters(
     turn = (episode // lasting).astype(jnp.uint32)
     word = mixed(word + (turn + 1) * jnp.uint32(0x85EBCA6B))
     kind = (word % jnp.uint32(drives + 2)).astype(jnp.int32) - 1
-    return jnp.where(copy < round(share * copies), kind, ITSELF)
+    return jnp.where((copy < round(share * copies)) & (episode >= first), kind, ITSELF)

@@ -26,6 +26,7 @@ from coplay.minds.networks import Network, ViewShape, flatten
 from coplay.minds.opponent_model import accuracy, cross_entropy, predict
 from coplay.minds.worlds import circumstances
 from coplay.players.hop_config import HOPConfig
+from coplay.players.hop_networks import Networks, new_networks, warm_started
 from coplay.players.hop_player import HOPPlayer, refuse_partial_views
 from coplay.players.learner import Learner
 from coplay.players.player import Group
@@ -51,14 +52,6 @@ class Watched(NamedTuple):
     character: Integer[Array, "row seat"]
     policy: Float[Array, "row own action"]
     target: Float[Array, "row own"]
-
-
-class Networks(NamedTuple):
-    """Actor and critic [set, ...], opponent models [set, model, ...]."""
-
-    actor: Network
-    critic: Network
-    opponents: Network
 
 
 class Heard(NamedTuple):
@@ -109,9 +102,14 @@ class HOP(Learner):
 
     def init(self, key: PRNGKeyArray, streams: Int[Array, " seat"]) -> HOPState:
         keys = seat_keys(key, streams)[np.array(self.seats)] if self._separate else key[None]
-        networks = jax.vmap(self._init_set)(keys)
+        others, told = self.game_seats - 1, self._told
+        networks = jax.vmap(lambda key: new_networks(self.config, self.shape, others, told, key))(
+            keys
+        )
         if self.config.warm_start:
-            networks = self._warm_start(networks)
+            networks = warm_started(
+                self.config.warm_start, networks, self.seats, self._separate, told
+            )
         optimiser = Networks(
             jax.vmap(self._optimiser.init)(networks.actor),
             jax.vmap(self._optimiser.init)(networks.critic),
@@ -123,31 +121,6 @@ class HOP(Learner):
         salt = salts[np.array(self.seats)]
         return HOPState(networks, optimiser, salt, self._empty_replay(), jnp.int32(0))
 
-    def _init_set(self, key: PRNGKeyArray) -> Networks:
-        actor_key, critic_key, opponent_key = jax.random.split(key, 3)
-        config, shape = self.config, self.shape
-        goal = 0 if config.direct_om else shape.goal_features
-        with_goal = ViewShape(shape.planes, shape.features + goal, shape.actions)
-        told = ViewShape(shape.planes, shape.features + self._told, shape.actions)
-
-        def network(shape: ViewShape, outputs: int, key: PRNGKeyArray, scale: float) -> Network:
-            return Network(
-                shape,
-                outputs,
-                key=key,
-                hidden=config.hidden,
-                channels=config.channels if config.network == "cnn" else (),
-                activation=config.activation,
-                head_scale=scale,
-            )
-
-        models = self.game_seats - 1 if config.opponents == "separate" else 1
-        opponents = jax.vmap(lambda key: network(with_goal, shape.actions, key, 0.01))(
-            jax.random.split(opponent_key, models)
-        )
-        actor = network(told, shape.actions, actor_key, 0.01)
-        return Networks(actor, network(told, 1, critic_key, 1.0), opponents)
-
     @property
     def _told(self) -> int:
         """How many numbers actor and critic are told beside the ego view (`circumstances`)."""
@@ -155,33 +128,6 @@ class HOP(Learner):
             0 if self.config.direct_om else self.shape.goal_features + self.config.expects_aimless
         )
         return self.shape.drives + (self.game_seats - 1) * goal
-
-    def _warm_start(self, networks: Networks) -> Networks:
-        """The networks with actor and critic from a PPO run, each seat's from the same seat."""
-        # Runs hold learners: the import waits until it is needed.
-        from coplay.players.ppo import PPO, PPOState
-        from coplay.training.run import load_learner
-
-        learner, state = load_learner(self.config.warm_start)
-        if not isinstance(learner, PPO) or not isinstance(state, PPOState):
-            raise UserError(f"warm_start '{self.config.warm_start}' is no run of ppo")
-        if learner.config.parameters == "separate":
-            missing = [seat for seat in self.seats if seat not in learner.seats]
-            if missing:
-                raise UserError(f"warm_start: nobody learned in the seats {missing} of that run")
-            rows = np.array([learner.seats.index(seat) for seat in self.seats])
-            rows = rows if self._separate else rows[:1]
-        else:
-            rows = np.zeros(len(self.seats) if self._separate else 1, int)
-        actor, critic = jax.tree.map(lambda x: x[rows], (state.actor, state.critic))
-        actor, critic = (_with_inputs(network, self._told) for network in (actor, critic))
-        loaded, wanted = (actor, critic), (networks.actor, networks.critic)
-        if _form(loaded) != _form(wanted):
-            raise UserError(
-                f"warm_start '{self.config.warm_start}': its networks have other shapes; train "
-                "both with the same network, hidden, channels and activation, and without shared+id"
-            )
-        return networks._replace(actor=actor, critic=critic)
 
     def _empty_replay(self) -> Watched:
         """A replay of zeros, in the shapes of `watch`."""
@@ -537,18 +483,6 @@ class HOP(Learner):
             "opponent_recall": found.recall,
             "opponent_f1": found.f1,
         }
-
-
-def _with_inputs(network: Network, more: int) -> Network:
-    """The networks [set, ...] with so many inputs more, which do not count yet."""
-    (first, *layers), wide = network.layers, ((0, 0), (0, 0), (0, more))
-    first = eqx.tree_at(lambda layer: layer.weight, first, jnp.pad(first.weight, wide))
-    return eqx.tree_at(lambda network: network.layers, network, (first, *layers))
-
-
-def _form(tree: Any) -> tuple[Any, list[tuple[int, ...]]]:
-    """Structure and shapes of a pytree."""
-    return jax.tree.structure(tree), [x.shape for x in jax.tree.leaves(tree)]
 
 
 class Pairs(NamedTuple):

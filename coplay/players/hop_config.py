@@ -76,6 +76,9 @@ class HOPConfig:
     characters: float = 0.5
     """Self-play: share of the game copies in which learning seats take on characters: they value
     only a part of the rewards, or act by chance; 0: they are always themselves (the paper)."""
+    characters_from: int = 400
+    """How many episodes of each of these copies are played without characters first. Among
+    strangers from the start, players settle for what needs nobody (in Stag Hunt for hares)."""
     character_episodes: int = 16
     """How many episodes a seat keeps a character."""
     prior: Literal["dirichlet", "exponential"] = "dirichlet"
@@ -185,7 +188,14 @@ class HOPConfig:
         self, salt: UInt32[Array, "*#batch"], episode: Int[Array, "*batch copy"], drives: int
     ) -> Int[Array, "*batch copy"]:
         """Characters by these settings, see `coplay.minds.characters`."""
-        return characters(salt, episode, self.characters, self.character_episodes, drives)
+        return characters(
+            salt,
+            episode,
+            share=self.characters,
+            first=self.characters_from,
+            lasting=self.character_episodes,
+            drives=drives,
+        )
 
     @property
     def apart(self) -> "HOPConfig":

@@ -255,7 +255,7 @@ def test_what_is_not_alive_is_learned_from_by_nobody() -> None:
 
 def test_targets_are_returns_within_the_episode() -> None:
     """To a seat with a drive only what the drive is after counts."""
-    hop = learner(characters=0.7)
+    hop = learner(characters=0.7, characters_from=1, character_episodes=1)
     _, trajectory = played(hop)
     state, _ = updated(hop, hop.watch(GAME, jax.tree.map(jnp.asarray, trajectory)))
     shape = (STEPS, COPIES)
