@@ -330,15 +330,18 @@ def _learn(
     progress: Float[Array, ""],
 ) -> tuple[LearnerState, ...]:
     """Every unit's learners learn from what was played in their own unit."""
-    axes = Trajectory(*[1] * len(Trajectory._fields))._replace(last=0, insight=None)  # type: ignore
+    axes = Trajectory(*[1] * len(Trajectory._fields))._replace(last=0, noted=2, insight=None)  # type: ignore
 
     def one_unit(
         states: tuple[LearnerState, ...], played: Trajectory, key: PRNGKeyArray
     ) -> tuple[LearnerState, ...]:
-        single = jax.tree.map(lambda x: x[:, None], played._replace(last=None))  # type: ignore
-        last = jax.tree.map(lambda x: x[None], played.last)
+        rest = played._replace(last=None, noted=None)  # type: ignore[arg-type]
+        single = jax.tree.map(lambda x: x[:, None], rest)._replace(
+            last=jax.tree.map(lambda x: x[None], played.last),
+            noted=jax.tree.map(lambda x: x[:, :, None], played.noted),
+        )
         phase = Phase(0, (), learners, ())
-        return learn(game, phase, states, single._replace(last=last), key, progress)[0]
+        return learn(game, phase, states, single, key, progress)[0]
 
     trajectory = trajectory._replace(insight=None)
     return jax.vmap(one_unit, in_axes=(0, axes, 0))(states, trajectory, keys)

@@ -152,10 +152,11 @@ def _programs(
 def turn_seats(game: Game, played: Trajectory, order: np.ndarray) -> Trajectory:
     """Trajectories [rollout, time, copy, seat, ...] of one group with the seats renumbered."""
     rest = played._replace(over=None, last=None)  # type: ignore[arg-type]
-    rest = rest._replace(state=None, after=None, episode=None, memory=None)
+    rest = rest._replace(state=None, after=None, episode=None, memory=None, noted=None)
     rest = jax.tree.map(lambda x: x[:, :, :, order], rest)
     last = jax.tree.map(lambda x: x[:, :, order], played.last)
     memory = jax.tree.map(lambda x: x[:, order], played.memory)
+    noted = jax.tree.map(lambda x: x[:, :, order], played.noted)
     seats = jnp.asarray(order)
     renumber = jax.vmap(jax.vmap(jax.vmap(lambda state: game.permute_seats(state, seats))))
     return rest._replace(
@@ -165,6 +166,7 @@ def turn_seats(game: Game, played: Trajectory, order: np.ndarray) -> Trajectory:
         after=renumber(played.after),
         episode=played.episode,
         memory=memory,
+        noted=noted,
     )
 
 

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Integer
+from jaxtyping import Array, Float, Int, Integer
 
 from coplay.games.game import Game, Observation, ScriptedPolicy, State
-from coplay.games.goals import Goals
+from coplay.games.goals import Goals, restricted
 from coplay.minds import categorical
 from coplay.minds.networks import Network, flatten
 from coplay.minds.opponent_model import predict
@@ -63,6 +63,7 @@ class GoalWorld(World):
 
     opponents: models with a leading axis: one per co-player, or one for all of them.
     habits: [tree, other, habit] probabilities, for goals that are taken up along a future.
+    belief: [tree, other, goal] what is believed of the co-players, in whatever position is judged.
     drive: [tree] of the planner; -1: none. drives: how many there are.
     goals: what the co-players may be after; None: their models see the ego views alone, and minds
         are empty. aimless: the last candidate is to act by chance.
@@ -72,6 +73,7 @@ class GoalWorld(World):
     critic: Network
     opponents: Network
     habits: Float[Array, "tree other habit"]
+    belief: Float[Array, "tree other goal"]
     drive: Int[Array, " tree"]
     drives: int = eqx.field(static=True)
     goals: Goals | None
@@ -83,26 +85,20 @@ class GoalWorld(World):
         seen = jax.tree.map(lambda x: x[:, 1:], observation)
         if self.goals is None:
             return predict_others(self.opponents, seen, jnp.zeros((*seen.legal.shape[:2], 0)))
-        goal = self.pursued(state, mind)
+        features = jax.vmap(self.goals.features)(state)[:, 1:]
+        chosen = mind.goal[..., None] == jnp.arange(features.shape[2])  # [tree, other, goal]
+        goal = jnp.sum(jnp.where(chosen[..., None], features, 0.0), axis=2)
         if not self.aimless:
             return predict_others(self.opponents, seen, goal)
         expected = predict_others(self.opponents, seen, goal[..., :-1])
         even = categorical.log_policy(jnp.zeros(seen.legal.shape), seen.legal)
         return jnp.where(goal[..., -1:] > 0, even, expected)
 
-    def pursued(self, state: State, mind: Mind) -> Float[Array, "tree other feature"]:
-        """The features of the goals that the co-players are after."""
-        assert self.goals is not None
-        features = jax.vmap(self.goals.features)(state)[:, 1:]
-        chosen = mind.goal[..., None] == jnp.arange(features.shape[2])  # [tree, other, goal]
-        return jnp.sum(jnp.where(chosen[..., None], features, 0.0), axis=2)
-
     def judge(
         self, game: Game, observation: Observation, state: State, mind: Mind
     ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
-        there = jax.vmap(game.alive)(state)[:, 1:]
-        goal = None if self.goals is None else self.pursued(state, mind)
-        view = flatten(observation, circumstances(self.drive, self.drives, goal, there))
+        told = circumstances(game, state, self.goals, self.belief, self.drive, self.drives)
+        view = flatten(observation, told)
         log_policy = categorical.log_policy(self.actor(view), observation.legal)
         return log_policy, self.critic(view)[..., 0]
 
@@ -138,17 +134,28 @@ class GoalWorld(World):
 
 
 def circumstances(
-    drive: Int[Array, "*batch"],
+    game: Game,
+    state: State,
+    goals: Goals | None,
+    belief: Float[Array, "copy other goal"],
+    drive: Int[Array, " copy"],
     drives: int,
-    goal: Float[Array, "*batch other feature"] | None = None,
-    there: Bool[Array, "*batch other"] | None = None,
-) -> Float[Array, "*batch input"]:
-    """What actor and critic are told beside the ego view: the own drive as flags (none where it is
-    -1), and the features of what each co-player in the game is after (zeros: not known)."""
+) -> Float[Array, "copy input"]:
+    """What actor and critic are told beside the ego view, in states [copy] with the own seat first:
+    the own drive as flags (none where it is -1), and what the co-players in the game are believed
+    to be after, as the mean of the features of their goals.
+
+    Values must rest on what can be known: given the goals that others really turn out to have, a
+    player would see its own hopes fail by every second draw.
+    """
     flags = (drive[..., None] == jnp.arange(drives)).astype(jnp.float32)
-    if goal is None or there is None:
+    if goals is None:
         return flags
-    known = jnp.where(there[..., None], goal, 0.0)
+    features = jax.vmap(goals.features)(state)[:, 1:]
+    open_ = jax.vmap(goals.open)(state)[:, 1:]
+    mean = jnp.sum(restricted(belief, open_)[..., None] * features, axis=2)
+    there = jax.vmap(game.alive)(state)[:, 1:]
+    known = jnp.where(there[..., None], mean, 0.0)
     return jnp.concatenate([flags, known.reshape(*drive.shape, -1)], axis=-1)
 
 

@@ -27,7 +27,7 @@ from coplay.minds.opponent_model import accuracy, cross_entropy, predict
 from coplay.minds.worlds import circumstances
 from coplay.players.hop_config import HOPConfig
 from coplay.players.hop_networks import Networks, new_networks, warm_started
-from coplay.players.hop_player import HOPPlayer, refuse_partial_views
+from coplay.players.hop_player import HOPPlayer, aimed_at, refuse_partial_views
 from coplay.players.learner import Learner
 from coplay.players.player import Group
 from coplay.training.advantages import explained_variance, gae, masked_mean
@@ -41,6 +41,7 @@ class Watched(NamedTuple):
     observation: [row, seat] ego views. alive: in the game. action: as executed.
     goal: [row, seat, feature] of the goal the seat turned out to have; labelled: it is known.
     character: [row, seat] who the seat was (`coplay.minds.characters`), as far as it is an own one.
+    told: [row, own, input] what actor and critic were told (`circumstances`), but for the drive.
     policy: [row, own, action] what the search chose from. target: [row, own] discounted return.
     """
 
@@ -50,6 +51,7 @@ class Watched(NamedTuple):
     goal: Float[Array, "row seat feature"]
     labelled: Bool[Array, "row seat"]
     character: Integer[Array, "row seat"]
+    told: Float[Array, "row own input"]
     policy: Float[Array, "row own action"]
     target: Float[Array, "row own"]
 
@@ -145,6 +147,7 @@ class HOP(Learner):
             goal=jnp.zeros((rows, seats, goal)),
             labelled=jnp.zeros((rows, seats), bool),
             character=jnp.full((rows, seats), ITSELF, jnp.int8),
+            told=jnp.zeros((rows, own, self._told)),
             policy=jnp.zeros((rows, own, shape.actions)),
             target=jnp.zeros((rows, own)),
         )
@@ -248,6 +251,7 @@ class HOP(Learner):
             goal=goal,
             labelled=labelled,
             character=jnp.full((steps, copies, seats), ITSELF, jnp.int8),
+            told=self._believed(game, trajectory),
             policy=jnp.exp(trajectory.log_policy[:, :, own]),
             target=jnp.zeros((steps, copies, len(own))),
         )
@@ -256,6 +260,23 @@ class HOP(Learner):
         last = trajectory.episode[-1:] + trajectory.over[-1:]
         heard = Heard(jnp.concatenate([trajectory.episode, last]), worth)
         return rows, super().watch(game, trajectory), heard
+
+    def _believed(self, game: Game, trajectory: Trajectory) -> Float[Array, "time copy own input"]:
+        """What actor and critic of the active seats were told, as if none had a drive."""
+        goals = None if self.config.direct_om else aimed_at(game, self.config)
+        none = jnp.full(trajectory.over.shape[1], ITSELF)
+
+        def one(state: Any, seat: Array, belief: Array) -> Float[Array, "copy input"]:
+            ego = jax.vmap(game.ego_state, (0, None))(state, seat)
+            return circumstances(game, ego, goals, belief, none, self.shape.drives)
+
+        belief = trajectory.noted[self.active]
+        if belief is None:
+            steps, copies = trajectory.over.shape
+            belief = jnp.zeros((steps, len(self.active), copies, 0, 0))
+        seats = jnp.array(self.active)
+        over_seats = jax.vmap(one, (None, 0, 0), 1)
+        return jax.vmap(over_seats, (0, None, 0))(trajectory.state, seats, belief)
 
     def _targets(
         self,
@@ -309,11 +330,14 @@ class HOP(Learner):
         kinds = jnp.append(jnp.arange(self.shape.drives), ITSELF)
         mine = who[:-1, ..., None] == kinds
         reward = jnp.sum(jnp.where(mine, heard.worth, 0.0), axis=-1)
-        told = self._told_rows(new).reshape(*own.alive.shape, self._told)
-        later = circumstances(who[-1], self.shape.drives)
-        later = jnp.pad(later, ((0, 0), (0, 0), (0, self._told - later.shape[-1])))
-        target, value = self._targets(per_seat.critic, own, reward, told, later)
-        new = new._replace(target=target.reshape(-1, len(self.active)))
+        drive = (who[:-1, ..., None] == jnp.arange(self.shape.drives)).astype(jnp.float32)
+        told = new.told.reshape(*own.alive.shape, self._told)
+        told = told.at[..., : self.shape.drives].set(drive)
+        # Where the last episode goes on, it goes on among the same co-players.
+        target, value = self._targets(per_seat.critic, own, reward, told, told[-1])
+        new = new._replace(
+            told=told.reshape(new.told.shape), target=target.reshape(-1, len(self.active))
+        )
         metrics = self._foresight(per_seat.opponents, new)
         metrics |= {
             "value": masked_mean(value, own.alive, (0, 1)),
@@ -324,8 +348,13 @@ class HOP(Learner):
         }
         # The replay has a column for every seat with parameters; only active ones are filled.
         wide = (new.policy.shape[0], len(self.seats))
-        mine = jnp.zeros((*wide, self.shape.actions)).at[:, columns].set(new.policy)
-        new = new._replace(policy=mine, target=jnp.zeros(wide).at[:, columns].set(new.target))
+
+        def widened(x: Shaped[Array, "row active *rest"]) -> Shaped[Array, "row own *rest"]:
+            return jnp.zeros((*wide, *x.shape[2:]), x.dtype).at[:, columns].set(x)
+
+        new = new._replace(
+            told=widened(new.told), policy=widened(new.policy), target=widened(new.target)
+        )
         replay = jax.tree.map(
             lambda old, x: jnp.concatenate([old, x.astype(old.dtype)])[-old.shape[0] :],
             state.replay,
@@ -358,7 +387,7 @@ class HOP(Learner):
     ) -> tuple[tuple[Networks, Networks], dict[str, Float[Array, " set"]]]:
         """One gradient step of all sets on one batch of rows."""
         seats = np.array(self.active)
-        told = self._own(self._told_rows(batch))
+        told = self._own(batch.told[:, columns])
         view = flatten(self._own(jax.tree.map(lambda x: x[:, seats], batch.observation)), told)
         legal = self._own(batch.observation.legal[:, seats])
         # Acting by chance teaches nothing.
@@ -451,19 +480,6 @@ class HOP(Learner):
         return jax.vmap(
             lambda salt: self.config.who(salt, episode, self.shape.drives), out_axes=-1
         )(salt)
-
-    def _told_rows(self, rows: Watched) -> Float[Array, "row own input"]:
-        """What actor and critic of the active seats are told beside their ego views."""
-        drive = rows.character[:, np.array(self.active)].astype(jnp.int32)
-        drive = jnp.where(drive < self.shape.drives, drive, ITSELF)
-        others = self._others
-        if self.config.direct_om:
-            return circumstances(drive, self.shape.drives)
-        goal = jnp.where(rows.labelled[..., None], rows.goal, 0.0)
-        if self.config.expects_aimless:
-            chance = (rows.character == self.shape.drives)[..., None]
-            goal = jnp.concatenate([jnp.where(chance, 0.0, goal), chance], axis=-1)
-        return circumstances(drive, self.shape.drives, goal[:, others], rows.alive[:, others])
 
     def _foresight(
         self, opponents: Network, new: Watched

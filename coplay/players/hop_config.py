@@ -118,7 +118,12 @@ class HOPConfig:
     }
     """Fields of a run whose defaults are others than for learners without search."""
 
-    adapt_defaults: ClassVar[dict[str, Any]] = {"replay": 1024, "updates": 8, "batch": 128}
+    adapt_defaults: ClassVar[dict[str, Any]] = {
+        "replay": 1024,
+        "updates": 8,
+        "batch": 128,
+        "characters": 0.0,
+    }
     """Fields whose defaults are others while it adapts in a single game copy."""
 
     play_fields: ClassVar[tuple[str, ...]] = (

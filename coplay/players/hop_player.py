@@ -68,9 +68,7 @@ class HOPPlayer(Player):
         )
 
     def goals(self, game: Game) -> Goals:
-        """What co-players may be after."""
-        assert game.goals is not None
-        return WithAimless(game.goals) if self.config.expects_aimless else game.goals
+        return aimed_at(game, self.config)
 
     def habits(self, memory: HOPMemory) -> Float[Array, "copy other habit"]:
         """Probabilities of the co-players' habits."""
@@ -117,12 +115,9 @@ class HOPPlayer(Player):
     ) -> Float[Array, "copy input"]:
         """What the actor sees: the ego view, the own drive, and what the others are believed to be
         after, as the mean of the features of their goals."""
-        there = jax.vmap(game.alive)(view.state)[:, 1:]
-        goal = None
-        if not self.config.direct_om:
-            features = jax.vmap(self.goals(game).features)(view.state)[:, 1:]
-            goal = jnp.sum(memory.belief[..., None] * features, axis=2)
-        told = circumstances(character, self.shape.drives, goal, there)
+        goals = None if self.config.direct_om else self.goals(game)
+        belief = jnp.zeros((*view.time.shape, 0, 0)) if goals is None else memory.belief
+        told = circumstances(game, view.state, goals, belief, character, self.shape.drives)
         return flatten(view.observation, told)
 
     def plan(
@@ -143,7 +138,7 @@ class HOPPlayer(Player):
 
         state = jax.tree.map(repeated, view.state)
         mind: Any = ()
-        habits = jnp.zeros((config.draws * copies, self.game_seats - 1, 0))
+        habits = belief = jnp.zeros((config.draws * copies, self.game_seats - 1, 0))
         if not config.direct_om:
             belief, counts, habits = (
                 repeated(x) for x in (memory.belief, memory.counts, self.habits(memory))
@@ -155,6 +150,7 @@ class HOPPlayer(Player):
             self.critic,
             self.opponents,
             habits,
+            belief,
             drive=repeated(character),
             drives=self.shape.drives,
             goals=None if config.direct_om else self.goals(game),
@@ -197,6 +193,10 @@ class HOPPlayer(Player):
         counts = jnp.where(over[:, None, None], 0, counts).astype(jnp.int8)
         return HOPMemory(weights, counts, belief)
 
+    def note(self, memory: Memory) -> Float[Array, "copy other goal"] | None:
+        """What is believed of the co-players."""
+        return None if self.config.direct_om else memory.belief
+
     def insight(self, game: Game, view: View, memory: Memory) -> Insight:
         """Beliefs about goals, and actions foreseen by the models, weighted by the beliefs."""
         seen = jax.tree.map(lambda x: x[:, 1:], jax.vmap(game.observe)(view.state))
@@ -224,6 +224,12 @@ class HOPPlayer(Player):
         log_probs = self.foreseen(game, state)
         taken = jnp.broadcast_to(action[..., None], log_probs.shape[:-1])
         return categorical.take(log_probs, taken)
+
+
+def aimed_at(game: Game, config: HOPConfig) -> Goals:
+    """What co-players may be after."""
+    assert game.goals is not None
+    return WithAimless(game.goals) if config.expects_aimless else game.goals
 
 
 def refuse_partial_views(game: Game) -> None:

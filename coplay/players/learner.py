@@ -99,7 +99,7 @@ def of_seats(trajectory: Trajectory, seats: tuple[int, ...]) -> Trajectory:
     if memory is not None:
         memory = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), memory.get(seats, ()))
     trajectory = trajectory._replace(
-        state=None, after=None, episode=None, memory=memory, insight=None
+        state=None, after=None, episode=None, memory=memory, noted=None, insight=None
     )
     if seats == tuple(range(trajectory.alive.shape[2])):
         return trajectory

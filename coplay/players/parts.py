@@ -53,6 +53,14 @@ class Parts(Player):
             )(self.player, *self._split((view, after, over, memory)))
         )
 
+    def note(self, memory: Memory) -> Any:
+        note = type(self.player).note
+        return (
+            None
+            if note is Player.note
+            else _joined(jax.vmap(note)(self.player, self._split(memory)))
+        )
+
     def insight(self, game: Game, view: View, memory: Memory) -> Insight | None:
         return _joined(
             jax.vmap(lambda player, view, mine: player.insight(game, view, mine))(

@@ -80,6 +80,10 @@ class Player(eqx.Module):
         """
         return memory
 
+    def note(self, memory: Memory) -> Any:
+        """What its learner is to know of the memory it decided by, [copy, ...]; None: nothing."""
+        return None
+
     def insight(self, game: Game, view: View, memory: Memory) -> Insight | None:
         """What it expects of the others, with the memory it decided by; None: nothing."""
         return None
@@ -115,6 +119,10 @@ class Group(eqx.Module):
             lambda player, key, view, mine: player.act(game, key, view, mine),
             in_axes=(axis, 0, 0, 0),
         )(self.player, keys, views, memory)
+
+    def note(self, memory: Memory) -> Any:
+        """What its players' learner is to know, [seat of the group, copy, ...]."""
+        return jax.vmap(self.player.note, axis_size=len(self.seats))(memory)
 
     @property
     def notices(self) -> bool:

@@ -68,6 +68,8 @@ class Trajectory(NamedTuple):
     past, memory: for learners that remember; may be left out where there are none. memory: what was
         remembered before the first step, by the seats of each group [seat of the group, copy, ...];
         in the part of some seats, theirs [copy, seat, ...].
+    noted: by the seats of each group, [time, seat of the group, copy, ...] what its players noted
+        when they decided (`Player.note`). None in the part of some seats.
     insight: per group of players, [time, seat of the group, copy, ...] what they expected of others
         when they decided (`Player.insight`). None where it was not asked for.
     """
@@ -89,6 +91,7 @@ class Trajectory(NamedTuple):
     episode: Int[Array, "time copy"] | None = None
     past: Past | None = None
     memory: Any = None
+    noted: Any = None
     insight: Any = None
 
 
@@ -222,6 +225,7 @@ def rollout(
             game, groups, act_keys, uniform, table
         )
         insight = all_insights(game, groups, views, memory) if insights else None
+        noted = tuple(group.note(mine) for group, mine in zip(groups, memory, strict=True))
         alive = jax.vmap(game.alive)(table.state)
         stepped, outcome = jax.vmap(game.step)(step_keys, table.state, action)
         over = outcome.truncated | ~jnp.any(jax.vmap(game.alive)(stepped), axis=1)
@@ -252,6 +256,7 @@ def rollout(
             gained,
             stayed,
             Past(first, table.last_action, table.last_reward),
+            noted,
             insight,
         )
 
@@ -259,7 +264,7 @@ def rollout(
     table, played = jax.lax.scan(one_step, table, drawn)
     observation, alive, action, log_policy, outcome, over, episode, *counted = played
     before, stepped, *counted = counted
-    gained, stayed, past, insight = counted
+    gained, stayed, past, noted, insight = counted
     still = jax.vmap(jax.vmap(game.alive))(stepped)
     trajectory = Trajectory(
         observation=observation,
@@ -279,6 +284,7 @@ def rollout(
         episode=episode,
         past=past,
         memory={group.seats: mine for group, mine in zip(groups, remembered, strict=True)},
+        noted={group.seats: mine for group, mine in zip(groups, noted, strict=True)},
         insight=insight,
     )
     return table, trajectory
