@@ -1,11 +1,13 @@
 """Characters: who players of self-play are for a while, so that they meet more than themselves.
 
-In some game copies the players are always themselves. In the others each takes on characters that
-last some episodes: itself; with a drive, one of those its game declares (`Goals.drives`), so that
-it values only a part of what the game rewards; or aimless, acting by chance. A character is a pure
-function of a salt, the game copy and the number of its episode, so it need not be written down to
-be known afterwards.
+In some game copies the players are always themselves. In the others one of them is itself for some
+episodes, and the rest are characters: with a drive, one of those the game declares
+(`Goals.drives`), so that they value only a part of what the game rewards; or aimless, acting by
+chance. Half of the time all of them are of the same kind. A character is a pure function of a salt,
+the game copy and the number of its episode, so it need not be written down to be known afterwards.
 """
+
+from typing import NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Int, UInt32
@@ -15,24 +17,36 @@ from coplay.minds.planning import mixed
 ITSELF = -1
 
 
+class Salt(NamedTuple):
+    """What a seat's characters hang on. table: the same for all seats of a run. seat: a number of
+    its own, which turns with the seats in an audit."""
+
+    table: UInt32[Array, "*batch"]
+    seat: UInt32[Array, "*batch"]
+
+
 def characters(
-    salt: UInt32[Array, "*#batch"],
+    salt: Salt,
     episode: Int[Array, "*batch copy"],
     share: float,
     first: int,
     lasting: int,
     drives: int,
+    seats: int,
 ) -> Int[Array, "*batch copy"]:
-    """Who a player is in each copy: `ITSELF`, a drive 0 … drives - 1, or `drives`: aimless, each as
-    often in the copies with characters.
+    """Who one of so many seats is in each copy: `ITSELF`, a drive 0 … drives - 1, or `drives`:
+    aimless.
 
     share: of the copies with characters, which are the first ones, from their episode `first` on.
     lasting: episodes that a character lasts.
     """
     copies = episode.shape[-1]
     copy = jnp.arange(copies, dtype=jnp.uint32)
-    word = mixed(salt[..., None] + copy * jnp.uint32(0x9E3779B1))
     turn = (episode // lasting).astype(jnp.uint32)
-    word = mixed(word + (turn + 1) * jnp.uint32(0x85EBCA6B))
-    kind = (word % jnp.uint32(drives + 2)).astype(jnp.int32) - 1
-    return jnp.where((copy < round(share * copies)) & (episode >= first), kind, ITSELF)
+    word = mixed(mixed(salt.table + copy * jnp.uint32(0x9E3779B1)) + turn * jnp.uint32(0x85EBCA6B))
+    mine = mixed(word + (salt.seat + 1) * jnp.uint32(0xC2B2AE35))
+    alike = (word >> 8) % 2 == 0
+    kind = jnp.where(alike, word >> 9, mine) % jnp.uint32(drives + 1)
+    itself = word % jnp.uint32(seats) == salt.seat
+    plain = (copy >= round(share * copies)) | (episode < first)
+    return jnp.where(itself | plain, ITSELF, kind.astype(jnp.int32))

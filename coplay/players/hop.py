@@ -15,56 +15,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray, Shaped, UInt32
+from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
 from coplay.errors import UserError
 from coplay.games.game import Game, Observation
 from coplay.games.goals import hindsight
 from coplay.minds import categorical
-from coplay.minds.characters import ITSELF
+from coplay.minds.characters import ITSELF, Salt
 from coplay.minds.networks import Network, ViewShape, flatten
 from coplay.minds.opponent_model import accuracy, cross_entropy, predict
 from coplay.minds.worlds import circumstances
 from coplay.players.hop_config import HOPConfig
+from coplay.players.hop_data import Heard, Pairs, Watched
 from coplay.players.hop_networks import Networks, new_networks, warm_started
 from coplay.players.hop_player import HOPPlayer, aimed_at, refuse_partial_views
 from coplay.players.learner import Learner
 from coplay.players.player import Group
 from coplay.training.advantages import explained_variance, gae, masked_mean
 from coplay.training.rollout import Trajectory, seat_keys
-
-
-class Watched(NamedTuple):
-    """What is learned from, by rows [row] = [time * copy]; `seat` are all seats of the game, `own`
-    the active ones.
-
-    observation: [row, seat] ego views. alive: in the game. action: as executed.
-    goal: [row, seat, feature] of the goal the seat turned out to have; labelled: it is known.
-    character: [row, seat] who the seat was (`coplay.minds.characters`), as far as it is an own one.
-    told: [row, own, input] what actor and critic were told (`circumstances`), but for the drive.
-    policy: [row, own, action] what the search chose from. target: [row, own] discounted return.
-    """
-
-    observation: Observation
-    alive: Bool[Array, "row seat"]
-    action: Integer[Array, "row seat"]
-    goal: Float[Array, "row seat feature"]
-    labelled: Bool[Array, "row seat"]
-    character: Integer[Array, "row seat"]
-    told: Float[Array, "row own input"]
-    policy: Float[Array, "row own action"]
-    target: Float[Array, "row own"]
-
-
-class Heard(NamedTuple):
-    """Of the own seats, beside their trajectory.
-
-    episode: [time + 1, copy] number of the episode, also after the last step.
-    worth: [time, copy, own, drive] of each step to players with each drive, and at last without.
-    """
-
-    episode: Int[Array, "time copy"]
-    worth: Float[Array, "time copy own drive"]
 
 
 class HOPState(NamedTuple):
@@ -74,7 +42,7 @@ class HOPState(NamedTuple):
 
     networks: Networks
     optimiser: Networks
-    salt: UInt32[Array, " seat"]
+    salt: Salt
     replay: Watched
     filled: Int[Array, ""]
 
@@ -117,10 +85,9 @@ class HOP(Learner):
             jax.vmap(self._optimiser.init)(networks.critic),
             jax.vmap(jax.vmap(self._optimiser.init))(networks.opponents),
         )
-        salts = jax.vmap(lambda key: jax.random.bits(key, dtype=jnp.uint32))(
-            seat_keys(jax.random.fold_in(key, 1), streams)
-        )
-        salt = salts[np.array(self.seats)]
+        table = jax.random.bits(jax.random.fold_in(key, 1), dtype=jnp.uint32)
+        number = streams[np.array(self.seats)].astype(jnp.uint32)
+        salt = Salt(jnp.full_like(number, table), number)
         return HOPState(networks, optimiser, salt, self._empty_replay(), jnp.int32(0))
 
     @property
@@ -177,13 +144,14 @@ class HOP(Learner):
 
     def group(self, state: HOPState) -> Group:
         networks = jax.tree.map(lambda x: x[self._rows], state.networks)
-        player = self._player(networks, state.salt[self._columns], learning=True)
+        salt = jax.tree.map(lambda x: x[self._columns], state.salt)
+        player = self._player(networks, salt, learning=True)
         return Group(player, self.active, False)
 
     def _player(
         self,
         networks: Networks,
-        salt: UInt32[Array, "*seat"],
+        salt: Salt,
         greedy: bool = False,
         learning: bool = False,
     ) -> HOPPlayer:
@@ -203,7 +171,7 @@ class HOP(Learner):
         row = self.seats.index(seat) if self._separate else 0
         networks = jax.tree.map(lambda x: x[row], state.networks)
         greedy = greedy or self.config.evaluation == "greedy"
-        return self._player(networks, jnp.uint32(0), greedy)
+        return self._player(networks, Salt(jnp.uint32(0), jnp.uint32(0)), greedy)
 
     def alone(self, state: HOPState, seat: int, at: int) -> tuple["HOP", HOPState]:
         """With an empty replay: what was played among others says little about new co-players."""
@@ -212,7 +180,7 @@ class HOP(Learner):
         networks, optimiser = jax.tree.map(
             lambda x: x[row : row + 1], (state.networks, state.optimiser)
         )
-        salt = state.salt[:1]
+        salt = jax.tree.map(lambda x: x[:1], state.salt)
         return learner, HOPState(networks, optimiser, salt, learner._empty_replay(), jnp.int32(0))
 
     # --- from what was played to rows ----------------------------------------------------------
@@ -321,7 +289,8 @@ class HOP(Learner):
         new, own, heard = trajectory
         per_seat = jax.tree.map(lambda x: x[rows], state.networks)
         columns = self._columns
-        who = self._characters(state.salt[columns], heard.episode)  # [time + 1, copy, own]
+        salt = jax.tree.map(lambda x: x[columns], state.salt)
+        who = self._characters(salt, heard.episode)  # [time + 1, copy, own]
         seats = np.array(self.active)
         character = new.character.reshape(*own.over.shape, -1)
         character = character.at[:, :, seats].set(who[:-1].astype(jnp.int8))
@@ -449,7 +418,7 @@ class HOP(Learner):
 
         return jax.tree.map(turned, x)
 
-    def _pairs(self, batch: Watched) -> "Pairs":
+    def _pairs(self, batch: Watched) -> Pairs:
         """What the opponent models learn from, [set, model, sample, ...]."""
         seats = self.game_seats
 
@@ -474,11 +443,12 @@ class HOP(Learner):
         return (np.array(self.active)[:, None] + np.arange(1, self.game_seats)) % self.game_seats
 
     def _characters(
-        self, salt: UInt32[Array, " own"], episode: Int[Array, "time copy"]
+        self, salt: Salt, episode: Int[Array, "time copy"]
     ) -> Int[Array, "time copy own"]:
         """Who the active seats were."""
         return jax.vmap(
-            lambda salt: self.config.who(salt, episode, self.shape.drives), out_axes=-1
+            lambda salt: self.config.who(salt, episode, self.shape.drives, self.game_seats),
+            out_axes=-1,
         )(salt)
 
     def _foresight(
@@ -499,12 +469,3 @@ class HOP(Learner):
             "opponent_recall": found.recall,
             "opponent_f1": found.f1,
         }
-
-
-class Pairs(NamedTuple):
-    """Steps of co-players, [set, model, sample, ...]. mask: in the game, with a known goal."""
-
-    observation: Observation
-    goal: Float[Array, "*set sample feature"]
-    action: Integer[Array, "*set sample"]
-    mask: Bool[Array, "*set sample"]

@@ -4,10 +4,10 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from jaxtyping import Array, Int, UInt32
+from jaxtyping import Array, Int
 
 from coplay.errors import UserError
-from coplay.minds.characters import characters
+from coplay.minds.characters import Salt, characters
 from coplay.minds.networks import Activation
 from coplay.minds.planning import SearchConfig
 
@@ -74,9 +74,9 @@ class HOPConfig:
     """Reckon with co-players that follow no goal and act by chance, beside the goals of the game
     (the paper does not)."""
     characters: float = 0.5
-    """Self-play: share of the game copies in which learning seats take on characters: they value
-    only a part of the rewards, or act by chance; 0: they are always themselves (the paper)."""
-    characters_from: int = 400
+    """Self-play: share of the game copies in which all seats but one take on characters: they value
+    only a part of the rewards, or act by chance; 0: all are always themselves (the paper)."""
+    characters_from: int = 150
     """How many episodes of each of these copies are played without characters first. Among
     strangers from the start, players settle for what needs nobody (in Stag Hunt for hares)."""
     character_episodes: int = 16
@@ -190,7 +190,7 @@ class HOPConfig:
         return self.aimless and not self.direct_om
 
     def who(
-        self, salt: UInt32[Array, "*#batch"], episode: Int[Array, "*batch copy"], drives: int
+        self, salt: Salt, episode: Int[Array, "*batch copy"], drives: int, seats: int
     ) -> Int[Array, "*batch copy"]:
         """Characters by these settings, see `coplay.minds.characters`."""
         return characters(
@@ -200,6 +200,7 @@ class HOPConfig:
             first=self.characters_from,
             lasting=self.character_episodes,
             drives=drives,
+            seats=seats,
         )
 
     @property

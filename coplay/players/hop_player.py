@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray, UInt32
+from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
 
 from coplay.errors import UserError
 from coplay.games.game import Game, State
@@ -13,7 +13,7 @@ from coplay.games.goals import Goals
 from coplay.minds import belief as beliefs
 from coplay.minds import categorical
 from coplay.minds.aimless import WithAimless, with_chance
-from coplay.minds.characters import ITSELF
+from coplay.minds.characters import ITSELF, Salt
 from coplay.minds.networks import Network, ViewShape, flatten
 from coplay.minds.planning import boltzmann, mean_over_draws, search
 from coplay.minds.worlds import (
@@ -48,7 +48,7 @@ class HOPPlayer(Player):
     actor: Network
     critic: Network
     opponents: Network
-    salt: UInt32[Array, "*seat"]
+    salt: Salt
     config: HOPConfig = eqx.field(static=True)
     shape: ViewShape
     game_seats: int = eqx.field(static=True)
@@ -84,7 +84,7 @@ class HOPPlayer(Player):
         """Who it is in this episode, see `coplay.minds.characters`."""
         if not self.learning:
             return jnp.full_like(view.time, ITSELF)
-        return self.config.who(self.salt, view.episode, self.shape.drives)
+        return self.config.who(self.salt, view.episode, self.shape.drives, self.game_seats)
 
     # --- deciding ------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ import coplay
 from coplay.errors import UserError
 from coplay.games import make_game
 from coplay.games.stag_hunt import HUNT_STAG, StagHunt, StagHuntConfig
+from coplay.minds.characters import Salt
 from coplay.minds.networks import view_shape
 from coplay.minds.opponent_model import predict
 from coplay.players.hop import HOP, HOPState
@@ -177,7 +178,7 @@ def test_a_belief_becomes_sure_of_a_hare_hunter_and_its_habit_is_remembered() ->
     quiet = TINY | {"planner": "off", "aimless": False}
     hop = HOP(HOPConfig(**quiet), shape, 2, (0,), (0,))
     networks = jax.tree.map(lambda x: x[0], hop.init(jax.random.key(0), jnp.arange(2)).networks)
-    player = Exact(*networks, jnp.uint32(0), hop.config, shape, 2)
+    player = Exact(*networks, Salt(jnp.uint32(0), jnp.uint32(0)), hop.config, shape, 2)
     groups = (Group(player, (0,), True), Group(make_player("nh", game), (1,), True))
     copies = 64
 
@@ -319,7 +320,7 @@ def test_planner_prefers_what_its_values_say_and_never_the_illegal() -> None:
     hop = learner(simulations=12, draws=2, depth=3, normalise_q=False, beta=50.0)
     networks = at(state_of(hop).networks, 0)
     silent = networks._replace(critic=jax.tree.map(jnp.zeros_like, networks.critic))
-    player = HOPPlayer(*silent, jnp.uint32(0), hop.config, SHAPE, SEATS)
+    player = HOPPlayer(*silent, Salt(jnp.uint32(0), jnp.uint32(0)), hop.config, SHAPE, SEATS)
     state = GAME.reset(jax.random.key(0))._replace(
         cell=jnp.array([5, 0, 0], jnp.int16), prey=jnp.array([1, 5, 3], jnp.int16)
     )
