@@ -13,18 +13,26 @@ whose outcomes depend on position and action alone. What differs is how trees ar
 """
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
+from coplay.minds.selection import (
+    SAFE,
+    Node,
+    Rules,
+    choose_at_root,
+    choose_inside,
+    priors,
+    root_logits,
+)
+
 Embedding = Any  # what the model needs to know of a node: a pytree of arrays [tree, ...]
 
-FIRST = 1e6  # a score above all others
 UNVISITED = -1
-SAFE = "promise_in_bounds"  # indices need no check
 
 
 class Judged(NamedTuple):
@@ -45,30 +53,11 @@ class Taken(NamedTuple):
 Model = Callable[[Int[Array, " tree"], Embedding], tuple[Taken, Embedding]]
 
 
-class Rules(NamedTuple):
-    """How to search.
-
-    simulations: how many. depth: the longest path, in actions.
-    method: PUCT, or Gumbel search without Gumbel noise.
-    normalise: Q between 0 and 1 among a node, its value and its children; else as it is.
-    sweep: every legal action of the root is tried once before all else.
-    init, base: c of PUCT is init + log((visits + base + 1) / base).
-    """
-
-    simulations: int
-    depth: int
-    method: Literal["puct", "gumbel"] = "puct"
-    normalise: bool = True
-    sweep: bool = False
-    init: float = 1.25
-    base: float = 19652.0
-
-
 class Tree(NamedTuple):
     """Trees with the nodes made so far; N nodes, node 0 is the root.
 
-    edges: what choices are made by: for each node the priors of its actions, how often each was
-        taken, and its Q, [node, tree, 3 * action].
+    edges: what choices are made by: for each node the priors of its actions (`Node.prior`), how
+        often each was taken, and its Q, [node, tree, 3 * action].
     child: where an action leads: a node, `UNVISITED`, or -2 - node if nothing follows there.
     value: the mean of the returns seen from a node on; raw: as the model judged it.
     reward, discount: of the action that led to the node.
@@ -110,16 +99,6 @@ class Way(NamedTuple):
     notes: Float[Array, "level 5 tree"]
 
 
-class Node(NamedTuple):
-    """What a choice is made by, of one node per tree; visits: of its actions, and of itself."""
-
-    prior: Float[Array, "action tree"]
-    visits: Float[Array, "action tree"]
-    q: Float[Array, "action tree"]
-    value: Float[Array, " tree"]
-    node_visits: Float[Array, " tree"]
-
-
 def grow(
     model: Model,
     root: Judged,
@@ -127,7 +106,10 @@ def grow(
     legal: Bool[Array, "tree action"],
     rules: Rules,
 ) -> Tree:
-    """Trees after all simulations, from roots with these embeddings."""
+    """Trees after all simulations, from roots with these embeddings.
+
+    The model must give the same outcome whenever it is asked for the same action at the same node.
+    """
     trees, actions = root.logits.shape
     nodes = rules.simulations + 1
     levels = min(rules.depth, rules.simulations)
@@ -138,7 +120,7 @@ def grow(
 
     nothing = jnp.zeros_like(root.value)
     tree = Tree(
-        edges=room(_fresh_edges(root.logits)),
+        edges=room(_fresh_edges(root_logits(root.logits, legal, rules), rules)),
         child=jnp.full((nodes, trees, actions), UNVISITED, jnp.int32),
         value=room(root.value),
         raw=room(root.value),
@@ -149,7 +131,7 @@ def grow(
 
     def simulate(number: Int[Array, ""], carry: Carry) -> Carry:
         tree, memory, notes = carry
-        way = _down(tree, notes, legal, rules)
+        way = _down(tree, notes, number, legal, rules)
         new = way.child == UNVISITED
         node, action = way.edge // actions, way.edge % actions
         parent = jax.tree.map(lambda x: x.at[node, ids].get(mode=SAFE), memory)
@@ -162,7 +144,7 @@ def grow(
             parent,
         )
         made = number + 1
-        tree = _with_nodes(tree, way.edge, new, made, taken)
+        tree = _with_nodes(tree, way.edge, new, made, taken, rules)
         memory = jax.tree.map(lambda x, row: _with_row(x, row, made), memory, after)
         old = jnp.where(way.child < UNVISITED, -2 - way.child, way.child)
         return _up(tree, way, jnp.where(new, made, old)), memory, way.notes
@@ -206,81 +188,53 @@ def best_q(tree: Tree) -> Float[Array, "tree action"]:
 def _down(
     tree: Tree,
     notes: Float[Array, "level 5 tree"],
+    number: Int[Array, ""],
     legal: Bool[Array, "tree action"],
     rules: Rules,
 ) -> Way:
     """The way of every tree to an action not taken before, an end, or the depth limit."""
     nodes, trees, actions = tree.child.shape
-    depth = min(rules.depth, rules.simulations)
     ids = jnp.arange(trees)
-    children, values = tree.child.reshape(-1), tree.value.reshape(-1)
-    every = jnp.arange(nodes + 1, dtype=jnp.float32)
-    urges = jnp.sqrt(every) * (rules.init + jnp.log((every + rules.base + 1.0) / rules.base))
+    children, values, raws = (x.reshape(-1) for x in (tree.child, tree.value, tree.raw))
 
-    def step(way: Way, at: Int[Array, " tree"], here: Node, going: Any) -> Way:
-        root = going is None
-        urge = urges.at[here.node_visits.astype(jnp.int32)].get(mode=SAFE)
-        action = _puct(here, urge, legal if root else None, rules)
-        child = children.at[(at * trees + ids) * actions + action].get(mode=SAFE)
-        edge = at * actions + action
-        visits = jnp.sum(jnp.where(action == jnp.arange(actions)[:, None], here.visits, 0), axis=0)
-        passed = at if root else jnp.where(going, at, nodes)
-        row = [
-            x.astype(jnp.float32) for x in (passed, action, here.node_visits, here.value, visits)
-        ]
-        return Way(
-            levels=way.levels + 1,
-            edge=edge if root else jnp.where(going, edge, way.edge),
-            child=child if root else jnp.where(going, child, way.child),
-            notes=jax.lax.dynamic_update_slice(way.notes, jnp.stack(row)[None], (way.levels, 0, 0)),
-        )
+    def noted(way: Way, passed: Array, action: Array, here: Node) -> Float[Array, "level 5 tree"]:
+        chosen = action == jnp.arange(actions)[:, None]
+        visits = jnp.sum(jnp.where(chosen, here.visits, 0.0), axis=0)
+        row = (passed.astype(jnp.float32), action.astype(jnp.float32))
+        rows = jnp.stack([*row, here.node_visits, here.value, visits])
+        return jax.lax.dynamic_update_slice(way.notes, rows[None], (way.levels, 0, 0))
 
-    def inside(way: Way) -> Way:
+    def begin() -> Way:
+        here = _node(tree.edges[0], tree.value[0], tree.raw[0])
+        action = choose_at_root(here, legal, number, rules)
+        way = Way(jnp.int32(0), action, children.at[ids * actions + action].get(mode=SAFE), notes)
+        return way._replace(levels=way.levels + 1, notes=noted(way, 0 * action, action, here))
+
+    def onward(way: Way) -> Way:
         going = way.child >= 0
         at = jnp.maximum(way.child, 0)
         place = at * trees + ids
-        numbers = tree.edges.at[at, ids].get(mode=SAFE).T
-        return step(way, at, _node(numbers, values.at[place].get(mode=SAFE)), going)
+        value, raw = (x.at[place].get(mode=SAFE) for x in (values, raws))
+        here = _node(tree.edges.at[at, ids].get(mode=SAFE), value, raw)
+        action = choose_inside(here, rules)
+        child = children.at[place * actions + action].get(mode=SAFE)
+        return Way(
+            levels=way.levels + 1,
+            edge=jnp.where(going, at * actions + action, way.edge),
+            child=jnp.where(going, child, way.child),
+            notes=noted(way, jnp.where(going, at, nodes), action, here),
+        )
 
-    none = jnp.zeros(trees, jnp.int32)
-    way = step(
-        Way(jnp.int32(0), none, none, notes), none, _node(tree.edges[0].T, tree.value[0]), None
-    )
     return jax.lax.while_loop(
-        lambda way: anywhere(way.child >= 0) & (way.levels < depth), inside, way
+        lambda way: anywhere(way.child >= 0) & (way.levels < rules.depth), onward, begin()
     )
 
 
-def _node(numbers: Float[Array, "number tree"], value: Float[Array, " tree"]) -> Node:
-    prior, visits, q = numbers.reshape(3, -1, numbers.shape[-1])
-    return Node(prior, visits, q, value, 1.0 + jnp.sum(visits, axis=0))
-
-
-def _puct(
-    here: Node,
-    urge: Float[Array, " tree"],
-    legal: Bool[Array, "tree action"] | None,
-    rules: Rules,
-) -> Int[Array, " tree"]:
-    """The action with the highest Q + urge * prior / (visits + 1); legal: given at the root."""
-    q, seen = here.q, here.visits > 0
-    if rules.normalise:
-        known = jnp.where(seen, q, here.value)
-        low = jnp.minimum(here.value, jnp.min(known, axis=0))
-        high = jnp.maximum(here.value, jnp.max(known, axis=0))
-        q = (jnp.where(seen, q, low) - low) / jnp.maximum(high - low, 1e-8)
-    if rules.sweep and legal is not None:
-        q = jnp.where(seen, q, FIRST)
-    return _best(q + urge * here.prior / (here.visits + 1.0), legal)
-
-
-def _best(
-    scores: Float[Array, "action tree"], legal: Bool[Array, "tree action"] | None
-) -> Int[Array, " tree"]:
-    """The first of the highest scores among the legal actions."""
-    if legal is not None:
-        scores = jnp.where(legal.T, scores, -jnp.inf)
-    return jnp.argmax(scores, axis=0).astype(jnp.int32)
+def _node(
+    edges: Float[Array, "tree number"], value: Float[Array, " tree"], raw: Float[Array, " tree"]
+) -> Node:
+    prior, visits, q = edges.T.reshape(3, -1, edges.shape[0])
+    return Node(prior, visits, q, 1.0 + jnp.sum(visits, axis=0), value, raw)
 
 
 # --- new nodes, and up ---------------------------------------------------------------------------
@@ -292,6 +246,7 @@ def _with_nodes(
     new: Bool[Array, " tree"],
     made: Int[Array, ""],
     taken: Taken,
+    rules: Rules,
 ) -> Tree:
     """The trees with a node `made` for what the last actions led to; linked where it is new."""
     nodes, trees, actions = tree.child.shape
@@ -300,7 +255,7 @@ def _with_nodes(
     where = (node * trees + jnp.arange(trees)) * actions + edge % actions
     child = tree.child.reshape(-1).at[where].set(name, mode="drop", unique_indices=True)
     return Tree(
-        edges=_with_row(tree.edges, _fresh_edges(taken.judged.logits), made),
+        edges=_with_row(tree.edges, _fresh_edges(taken.judged.logits, rules), made),
         child=child.reshape(tree.child.shape),
         value=_with_row(tree.value, taken.judged.value, made),
         raw=_with_row(tree.raw, taken.judged.value, made),
@@ -309,10 +264,10 @@ def _with_nodes(
     )
 
 
-def _fresh_edges(logits: Float[Array, "tree action"]) -> Float[Array, "tree number"]:
+def _fresh_edges(logits: Float[Array, "tree action"], rules: Rules) -> Float[Array, "tree number"]:
     """Priors; visits and Q are 0."""
     nothing = jnp.zeros_like(logits)
-    return jnp.concatenate([jax.nn.softmax(logits), nothing, nothing], axis=-1)
+    return jnp.concatenate([priors(logits, rules), nothing, nothing], axis=-1)
 
 
 def _with_row(
