@@ -20,7 +20,7 @@ from coplay.errors import UserError
 from coplay.games import make_game
 from coplay.games.game import Game, State
 from coplay.minds.networks import Network, ViewShape, view_shape
-from coplay.minds.planning import Mind, Position, SearchConfig, advance, begin, own, search
+from coplay.minds.planning import Mind, Position, SearchConfig, World, advance, begin, own, search
 from coplay.minds.worlds import Believed, GoalWorld
 from coplay.reports.results import console_for_tables, print_json
 
@@ -115,13 +115,14 @@ def searching(game: Game, trees: int, simulations: int) -> list[Work]:
 def steps_alone(
     game: Game,
     simulations: int,
-    world: GoalWorld,
+    world: World,
     state: State,
     mind: Mind,
     seed: UInt32[Array, " tree"],
 ) -> Float[Array, " tree"]:
     """As many imagined steps as a search has simulations, each after the other; all that they
     give is used."""
+    world = world.prepared(game)
     position, observation = begin(world, game, state, mind, seed)
     logits, value = world.judge(game, own(observation), state)
 

@@ -61,16 +61,26 @@ class GoalWorld(World):
     habits: Float[Array, "tree other habit"]
     direct: bool = eqx.field(static=True)
 
+    def prepared(self, game: Game) -> World:
+        from coplay.minds.marked_world import MarkedWorld  # which builds on this world
+
+        return MarkedWorld.of(self, game) if MarkedWorld.fits(self, game) else self
+
     def others(
         self, game: Game, observation: Observation, state: State, mind: Mind
     ) -> Float[Array, "tree other action"]:
         seen = jax.tree.map(lambda x: x[:, 1:], observation)
+        return predict_others(self.opponents, seen, self.goals_seen(game, state, mind))
+
+    def goals_seen(
+        self, game: Game, state: State, mind: Mind
+    ) -> Float[Array, "tree other feature"]:
+        """The goals of the co-players as their models see them; no features without goals."""
         if self.direct:
-            return predict_others(self.opponents, seen, jnp.zeros((*seen.legal.shape[:2], 0)))
+            return jnp.zeros((*self.habits.shape[:2], 0))
         features = jax.vmap(game.goals.features)(state)[:, 1:]  # type: ignore[union-attr]
         chosen = mind.goal[..., None] == jnp.arange(features.shape[2])  # [tree, other, goal]
-        goal = jnp.sum(jnp.where(chosen[..., None], features, 0.0), axis=2)
-        return predict_others(self.opponents, seen, goal)
+        return jnp.sum(jnp.where(chosen[..., None], features, 0.0), axis=2)
 
     def judge(
         self, game: Game, observation: Observation, state: State
