@@ -23,7 +23,7 @@ HELP = """coplay: multi-agent reinforcement learning with and about others
   coplay watch RUN      look at an episode, in the terminal or as a GIF
   coplay audit seats    prove that a game and a learner treat every seat alike
   coplay list [FOLDER]  what runs there are, how far, how good
-  coplay bench          how fast it is here
+  coplay bench [search] how fast it is here
 
 Each command explains its options with --help."""
 
@@ -473,7 +473,11 @@ def list_runs(arguments: list[str]) -> int:
 
 
 def bench(arguments: list[str]) -> int:
-    """coplay bench"""
+    """coplay bench [search]"""
+    if arguments[:1] == ["search"]:
+        from coplay.bench.search import SearchBenchArguments, run_search_bench
+
+        return run_search_bench(parse(SearchBenchArguments, arguments[1:], "bench search"))
     from coplay.bench.throughput import BenchArguments, run_bench
 
     return run_bench(parse(BenchArguments, arguments, "bench"))

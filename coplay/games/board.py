@@ -171,6 +171,31 @@ class BoardGame(Game):
             legal=legal,
         )
 
+    @property
+    def marked(self) -> bool:
+        return self.config.view is None and self.config.walls == 0
+
+    def board_marks(
+        self,
+        state: State,
+        cells: Integer[Array, " thing"],
+        there: Bool[Array, " thing"],
+        kinds: Sequence[slice],
+    ) -> Int[Array, " mark"]:
+        """`marks` for views as `board_views` makes them; things of a kind never share a cell."""
+        config, seats = self.config, self.seats
+        planes = seats + 1 + len(kinds)
+        board = config.height * config.width * planes
+        kind = np.concatenate(
+            [np.full(len(range(*part.indices(cells.shape[0]))), k) for k, part in enumerate(kinds)]
+        )
+        players = state.cell.astype(jnp.int32) * planes + np.arange(seats)
+        things = cells.astype(jnp.int32) * planes + seats + 1 + kind
+        past = board + np.arange(seats) * self.actions + state.last.astype(jnp.int32)
+        nowhere = board + seats * self.actions + 1
+        players = jnp.where(self.present(state), players, nowhere)
+        return jnp.concatenate([players, jnp.where(there, things, nowhere), past])
+
     def _in_window(
         self, centre: Integer[Array, "seat 1"], cell: Integer[Array, "*seat thing"]
     ) -> Integer[Array, "seat thing"]:

@@ -196,9 +196,16 @@ class StagHunt(BoardGame):
     def observe(self, state: StagHuntState) -> Observation:
         """Planes: the players ego-first, walls, stags, hares. Features: for each player ego-first
         its last action one-hot, then time / horizon."""
-        stags = self.config.stags
-        kinds = (slice(0, stags), slice(stags, None))
-        return self.board_views(state, state.prey, state.prey_alive, kinds, self.legal(state))
+        legal = self.legal(state)
+        return self.board_views(state, state.prey, state.prey_alive, self._kinds, legal)
+
+    def marks(self, state: StagHuntState) -> Int[Array, " mark"]:
+        return self.board_marks(state, state.prey, state.prey_alive, self._kinds)
+
+    @property
+    def _kinds(self) -> tuple[slice, slice]:
+        """Which prey are stags, and which hares."""
+        return slice(0, self.config.stags), slice(self.config.stags, None)
 
     def things(self, state: StagHuntState) -> list[tuple[int, Icon, str]]:
         """The prey that is not caught yet: S stags, h hares."""

@@ -20,7 +20,8 @@ from coplay.minds.planning import (
     begin,
     own,
 )
-from coplay.minds.search import Judged, Rules, Taken, best_q, grow
+from coplay.minds.search import Judged, Taken, best_q, grow
+from coplay.minds.selection import Rules
 
 
 def closed_loop(
@@ -49,7 +50,7 @@ def closed_loop(
         init=config.exploration,
     )
     legal = own(observation).legal
-    if config.backend == "mctx" or config.method == "gumbel":
+    if config.backend == "mctx":
         words = jnp.stack([seed[0], jnp.uint32(config.simulations)])
         key = jax.random.wrap_key_data(words, impl="threefry2x32")
         theirs = mctx_trees.grow_mctx(key, model, root, position, legal, rules)

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import mctx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from coplay.minds.search import FIRST, Embedding, Judged, Model, Rules
+from coplay.minds.search import Embedding, Judged, Model
+from coplay.minds.selection import FIRST, Rules
 
 
 def grow_mctx(

@@ -46,6 +46,10 @@ class SearchConfig(NamedTuple):
 class World(eqx.Module):
     """What a planner expects, of trees [tree]. States have the planner in seat 0."""
 
+    def prepared(self, game: Game) -> "World":
+        """The same world with all that can be worked out once for a whole search."""
+        return self
+
     def others(
         self, game: Game, observation: Observation, state: State, mind: Mind
     ) -> Float[Array, "tree other action"]:
@@ -165,6 +169,7 @@ def search(
     from coplay.minds.closed_loop import closed_loop
     from coplay.minds.open_loop import open_loop
 
+    world = world.prepared(game)
     return (open_loop if config.resample else closed_loop)(world, game, config, state, mind, seed)
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Integer
+from jaxtyping import Array, Bool, Float, Int, Integer
 
 from coplay.games.game import Game, Observation, ScriptedPolicy, State
 from coplay.games.goals import Goals, restricted
@@ -79,19 +79,37 @@ class GoalWorld(World):
     goals: Goals | None
     aimless: bool = eqx.field(static=True)
 
+    def prepared(self, game: Game) -> World:
+        from coplay.minds.marked_world import MarkedWorld  # which builds on this world
+
+        return MarkedWorld.of(self, game) if MarkedWorld.fits(self, game) else self
+
     def others(
         self, game: Game, observation: Observation, state: State, mind: Mind
     ) -> Float[Array, "tree other action"]:
         seen = jax.tree.map(lambda x: x[:, 1:], observation)
+        goal = self.goals_seen(state, mind)
+        known = goal[..., :-1] if self.aimless else goal
+        return self.by_chance(predict_others(self.opponents, seen, known), goal, seen.legal)
+
+    def goals_seen(self, state: State, mind: Mind) -> Float[Array, "tree other feature"]:
+        """The features of what the co-players are after; none without goals."""
         if self.goals is None:
-            return predict_others(self.opponents, seen, jnp.zeros((*seen.legal.shape[:2], 0)))
+            return jnp.zeros((*self.habits.shape[:2], 0))
         features = jax.vmap(self.goals.features)(state)[:, 1:]
         chosen = mind.goal[..., None] == jnp.arange(features.shape[2])  # [tree, other, goal]
-        goal = jnp.sum(jnp.where(chosen[..., None], features, 0.0), axis=2)
+        return jnp.sum(jnp.where(chosen[..., None], features, 0.0), axis=2)
+
+    def by_chance(
+        self,
+        expected: Float[Array, "tree other action"],
+        goal: Float[Array, "tree other feature"],
+        legal: Bool[Array, "tree other action"],
+    ) -> Float[Array, "tree other action"]:
+        """What is expected of co-players with these goals, where aimless ones act by chance."""
         if not self.aimless:
-            return predict_others(self.opponents, seen, goal)
-        expected = predict_others(self.opponents, seen, goal[..., :-1])
-        even = categorical.log_policy(jnp.zeros(seen.legal.shape), seen.legal)
+            return expected
+        even = categorical.log_policy(jnp.zeros(legal.shape), legal)
         return jnp.where(goal[..., -1:] > 0, even, expected)
 
     def judge(

@@ -1,0 +1,140 @@
+"""A world of goals whose networks read where an ego view is 1, instead of the view itself.
+
+Of the inputs of a network on a board nearly all are 0. Where a game says which are 1, by
+`Game.marks`, the first layer is a sum of a few rows of its weights, and no view is built. Seats see
+the same but for the order of the seats, so the rows of all co-players' models stand side by side,
+in the order in which seat 0 sees the game, and one look serves all.
+"""
+
+import dataclasses
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from coplay.games.game import Game, Observation, State
+from coplay.minds import categorical
+from coplay.minds.networks import Network, view_shape
+from coplay.minds.planning import Mind
+from coplay.minds.worlds import GoalWorld, circumstances
+
+FIELDS = tuple(field.name for field in dataclasses.fields(GoalWorld))
+
+
+class MarkedWorld(GoalWorld):
+    """As the `GoalWorld` it is made of, to rounding.
+
+    own_rows, other_rows: what each input of seat 0's view adds to the first layers of actor and
+        critic, and of the co-players' models; the last row, of marks that are missing, is 0.
+    """
+
+    own_rows: Float[Array, "row own_unit"]
+    other_rows: Float[Array, "row other_unit"]
+
+    @staticmethod
+    def fits(world: GoalWorld, game: Game) -> bool:
+        """Whether the game gives marks and the networks begin with a layer that reads them."""
+        return game.marked and bool(world.actor.layers) and not world.actor.convolutions
+
+    @classmethod
+    def of(cls, world: GoalWorld, game: Game) -> "MarkedWorld":
+        shape = view_shape(game)
+        inputs = math.prod(shape.planes) + shape.features
+        first = world.opponents.layers[0].weight  # [other or 1, unit, input]
+        others = game.seats - 1
+        first = jnp.broadcast_to(first, (others, *first.shape[1:]))
+        seen = [first[j][:, seen_as(game, j + 1)].T for j in range(others)]  # [input, unit]
+        own = [network.layers[0].weight[:, :inputs].T for network in (world.actor, world.critic)]
+
+        def table(parts: list[Float[Array, "input unit"]]) -> Float[Array, "row all_units"]:
+            rows = jnp.concatenate(parts, axis=1)
+            return jnp.concatenate([rows, jnp.zeros((1, rows.shape[1]))])
+
+        assert seen[0].shape[0] == inputs
+        return cls(
+            **{name: getattr(world, name) for name in FIELDS},
+            own_rows=table(own),
+            other_rows=table(seen),
+        )
+
+    def prepared(self, game: Game) -> "MarkedWorld":
+        return self
+
+    def others(
+        self, game: Game, observation: Observation, state: State, mind: Mind
+    ) -> Float[Array, "tree other action"]:
+        trees, number = self.habits.shape[:2]
+        marks, time = jax.vmap(game.marks)(state), observation.features[:, 0, -1]
+        first = summed(self.other_rows, marks, time).reshape(trees, number, -1)
+        inputs = self.other_rows.shape[0] - 1
+        weight = self.opponents.layers[0].weight[..., inputs:]  # [other or 1, unit, feature]
+        goal = self.goals_seen(state, mind)
+        for feature in range(weight.shape[-1]):
+            first = first + goal[..., feature, None] * weight[..., feature]
+        first = first + self.opponents.layers[0].bias
+        logits = _rest(self.opponents, jnp.moveaxis(first, 1, 0))
+        legal = observation.legal[:, 1:]
+        expected = categorical.log_policy(jnp.moveaxis(logits, 0, 1), legal)
+        return self.by_chance(expected, goal, legal)
+
+    def judge(
+        self, game: Game, observation: Observation, state: State, mind: Mind
+    ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
+        marks, time = jax.vmap(game.marks)(state), observation.features[:, -1]
+        first = summed(self.own_rows, marks, time)
+        told = circumstances(game, state, self.goals, self.belief, self.drive, self.drives)
+        inputs = self.own_rows.shape[0] - 1
+        actor, critic = self.actor.layers[0], self.critic.layers[0]
+        split = actor.bias.shape[0]
+        seen = first[:, :split] + told @ actor.weight[:, inputs:].T + actor.bias
+        judged = first[:, split:] + told @ critic.weight[:, inputs:].T + critic.bias
+        logits, value = rest_of(self.actor, seen), rest_of(self.critic, judged)
+        return categorical.log_policy(logits, observation.legal), value[..., 0]
+
+
+def summed(
+    rows: Float[Array, "row unit"], marks: Int[Array, "tree mark"], last: Float[Array, " tree"]
+) -> Float[Array, "tree unit"]:
+    """The first layer without bias: the rows of the marks, and that of the last input times it."""
+    total = last[:, None] * rows[-2]
+    for mark in range(marks.shape[1]):
+        total = total + rows.at[marks[:, mark]].get(mode="promise_in_bounds")
+    return total
+
+
+def rest_of(network: Network, first: Float[Array, "*batch unit"]) -> Float[Array, "*batch output"]:
+    """A network's outputs from what its first layer gave."""
+    act = jnp.tanh if network.activation == "tanh" else jax.nn.relu
+    x = act(first)
+    for layer in network.layers[1:]:
+        x = act(layer(x))
+    return network.head(x)
+
+
+def _rest(models: Network, first: Float[Array, "other tree unit"]) -> Float[Array, "other tree n"]:
+    """`rest_of` by models [other or 1, ...]."""
+    number = models.head.bias.shape[0]
+    if number == 1:
+        return rest_of(jax.tree.map(lambda x: x[0], models), first)
+    return jax.vmap(rest_of)(models, first)
+
+
+def seen_as(game: Game, seat: int) -> np.ndarray:
+    """[input] which input of the view of `seat` shows what this input of seat 0's view shows."""
+    shape = view_shape(game)
+    seats = game.seats
+    height, width, planes = shape.planes
+
+    def turned(count: int, each: int) -> np.ndarray:
+        """Where the numbers of each seat, `each` of them, stand among `count`."""
+        places = np.arange(count)
+        owner, offset = np.divmod(places[: seats * each], max(each, 1))
+        places[: seats * each] = (owner - seat) % seats * each + offset
+        return places
+
+    plane = turned(planes, game.seat_planes)
+    board = (np.arange(height * width)[:, None] * planes + plane).reshape(-1)
+    feature = turned(shape.features, game.seat_features)
+    return np.concatenate([board, height * width * planes + feature])

@@ -1,0 +1,63 @@
+"""Networks that read marks give what networks that read views give."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from coplay.bench.search import arbitrary_searches
+from coplay.games import make_game
+from coplay.minds.marked_world import MarkedWorld
+from coplay.minds.networks import flatten
+from coplay.minds.planning import advance, begin, own
+
+GAMES: dict[str, dict[str, Any]] = {
+    "stag-hunt": {"stags": 2, "hares": 3},
+    "snowdrift": {"height": 5, "width": 4},
+}
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_same_outputs_after_some_steps(name: str) -> None:
+    """In positions in which players have moved and some prey, players or drifts may be gone."""
+    game = make_game(name, **GAMES[name])
+    world, state, mind, seed = arbitrary_searches(game, 48, (8, 8))
+    quick = world.prepared(game)
+    assert isinstance(quick, MarkedWorld)
+
+    def play(game: Any, world: Any, quick: Any, state: Any, mind: Any, seed: Any) -> Any:
+        position, observation = begin(world, game, state, mind, seed)
+
+        def one(number: Any, carry: Any) -> Any:
+            position, _ = carry
+            action = (position.seed >> 5).astype(jnp.int32) % game.actions
+            position, step = advance(world, game, 0.9, position, action)
+            return position, step.observation
+
+        position, observation = jax.lax.fori_loop(0, 12, one, (position, observation))
+        mine = own(observation)
+        return (
+            (position.others, *world.judge(game, mine, position.state, position.mind)),
+            (
+                quick.others(game, observation, position.state, position.mind),
+                *quick.judge(game, mine, position.state, position.mind),
+            ),
+            (flatten(mine), jax.vmap(game.marks)(position.state)),
+        )
+
+    plain, marked, (view, marks) = jax.jit(play)(game, world, quick, state, mind, seed)
+    for found, expected in zip(marked, plain, strict=True):
+        np.testing.assert_allclose(np.exp(found), np.exp(expected), rtol=1e-4, atol=1e-6)
+    ones = np.zeros((48, view.shape[1] + 1))
+    np.add.at(ones, (np.arange(48)[:, None], np.asarray(marks)), 1)
+    np.testing.assert_array_equal(ones[:, :-2], np.asarray(view)[:, :-1], "marks are the view")
+    assert (np.asarray(marks) == view.shape[1]).any(), "something is gone by now"
+
+
+def test_views_with_walls_or_windows_are_not_marked() -> None:
+    for fields in ({"walls": 2}, {"view": 1}):
+        game = make_game("stag-hunt", **fields)
+        world = arbitrary_searches(game, 2, (8,))[0]
+        assert world.prepared(game) is world

@@ -1,0 +1,203 @@
+"""Our trees beside those of mctx: the same visits, the same values, on trees made by chance."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mctx._src.seq_halving import get_sequence_of_considered_visits
+
+from coplay.bench.search import arbitrary_searches
+from coplay.games import make_game
+from coplay.minds import mctx_trees
+from coplay.minds.planning import SearchConfig, mixed, search
+from coplay.minds.search import Judged, Taken, Tree, best_q, grow
+from coplay.minds.selection import Rules, halving_visits
+
+QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+ACTIONS = 5
+
+
+def by_chance(seed: Any, number: int) -> Any:
+    """[tree, number] in [-1, 1), drawn by words [tree]: no two are alike."""
+    order = jnp.arange(1, number + 1, dtype=jnp.uint32) * jnp.uint32(0x9E3779B1)
+    return (mixed(seed[:, None] + order) >> 8).astype(jnp.float32) * 2.0**-23 - 1.0
+
+
+def judged(node: Any) -> Judged:
+    return Judged(2.0 * by_chance(node, ACTIONS), by_chance(node + 77, 1)[:, 0])
+
+
+def chance_model(action: Any, node: Any) -> tuple[Taken, Any]:
+    """A tree of chance: rewards, values and priors depend on node and action; one in five actions
+    ends it. Nodes are words."""
+    after = mixed(node * jnp.uint32(0x85EBCA6B) + action.astype(jnp.uint32) + 1)
+    reward, end = by_chance(after + 99, 2).T
+    return Taken(reward, jnp.where(end > 0.6, 0.0, 0.9), judged(after)), after
+
+
+def roots(trees: int, seed: int = 0) -> tuple[Any, Any]:
+    """Root nodes and legal actions, at least one of them in every tree."""
+    node = mixed(jnp.arange(1, trees + 1, dtype=jnp.uint32) + jnp.uint32(1000 * seed))
+    legal = by_chance(node + 55, ACTIONS) > -0.5
+    return node, legal.at[:, 2].set(True)
+
+
+def ours(rules: Rules, node: Any, legal: Any) -> Tree:
+    return grow(chance_model, judged(node), node, legal, rules)
+
+
+def theirs(rules: Rules, node: Any, legal: Any) -> Any:
+    key = jax.random.key(0)
+    return mctx_trees.grow_mctx(key, chance_model, judged(node), node, legal, rules)
+
+
+def compiled(function: Any, *arguments: Any) -> Any:
+    return jax.jit(function, compiler_options=QUICK)(*arguments)
+
+
+CASES = {
+    "puct": Rules(24, 24),
+    "puct with a depth limit": Rules(24, 3),
+    "puct, raw Q, every root action first": Rules(24, 5, normalise=False, sweep=True, init=2.0),
+    "gumbel": Rules(24, 24, method="gumbel"),
+    "gumbel with a depth limit": Rules(17, 3, method="gumbel"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_same_visits_and_values_as_mctx(case: str) -> None:
+    rules = CASES[case]
+    node, legal = roots(200)
+
+    def both(node: Any, legal: Any) -> Any:
+        mine, other = ours(rules, node, legal), theirs(rules, node, legal)
+        summary = other.summary()
+        mine_found = (mine.visits[0], mine.q[0], mine.value[0], best_q(mine))
+        return mine_found, (
+            *(summary.visit_counts, summary.qvalues, summary.value),
+            mctx_trees.best_q(other),
+        )
+
+    mine, other = jax.tree.map(np.asarray, compiled(both, node, legal))
+    np.testing.assert_array_equal(mine[0], other[0])
+    for found, expected in zip(mine[1:], other[1:], strict=True):
+        np.testing.assert_allclose(found, expected, atol=2e-6)
+    assert (mine[0].sum(1) == rules.simulations).all()
+    assert (mine[0][~np.asarray(legal)] == 0).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["stag-hunt", "snowdrift"])
+@pytest.mark.parametrize("method", ["puct", "gumbel"])
+def test_same_as_mctx_in_games(name: str, method: str) -> None:
+    """Networks by chance judge positions and foresee the others: hardly any two scores are equal.
+    Half of the positions are close to the horizon."""
+    game = make_game(name)
+    trees, horizon = 64, game.config.horizon  # type: ignore[attr-defined]
+    world, state, mind, seed = arbitrary_searches(game, trees, (16, 16))
+    late = jnp.arange(trees) % 2 == 0
+    state = state._replace(time=jnp.where(late, horizon - 3, state.time).astype(jnp.int16))
+
+    def both(game: Any, world: Any, state: Any, mind: Any, seed: Any) -> Any:
+        found = []
+        for backend in ("coplay", "mctx"):
+            config = SearchConfig(20, 20, method=method, backend=backend)  # type: ignore[arg-type]
+            found.append(search(world, game, config, state, mind, seed))
+        return found
+
+    mine, other = jax.jit(both)(game, world, state, mind, seed)
+    np.testing.assert_array_equal(mine.visits, other.visits)
+    np.testing.assert_allclose(mine.q, other.q, atol=1e-5)
+
+
+def test_many_trees_under_vmap_are_the_same_trees() -> None:
+    """Groups of players search under `vmap`, where loops of one go on as long as the longest."""
+    rules = Rules(12, 6)
+    node, legal = roots(24)
+    flat = compiled(lambda node, legal: ours(rules, node, legal), node, legal)
+    rows = compiled(
+        jax.vmap(lambda node, legal: ours(rules, node, legal)),
+        node.reshape(3, 8),
+        legal.reshape(3, 8, -1),
+    )
+    np.testing.assert_array_equal(np.concatenate(rows.child, axis=1), flat.child)
+    np.testing.assert_allclose(np.concatenate(rows.edges, axis=1), flat.edges, atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def some_trees() -> tuple[Tree, Rules]:
+    rules = Rules(30, 5)
+    node, legal = roots(16, seed=3)
+    return compiled(lambda node, legal: ours(rules, node, legal), node, legal), rules
+
+
+def test_every_edge_is_the_mean_of_what_lies_below(some_trees: tuple[Tree, Rules]) -> None:
+    """Recounted from the links alone: visits of a node are one more than those of its actions, its
+    value is the mean of the model's and of the Q below, and Q is reward + discount * value."""
+    tree, rules = some_trees
+    all_visits, all_q = np.asarray(tree.visits), np.asarray(tree.q)
+    tree = jax.tree.map(np.asarray, tree)
+    linked = 0
+    for index in range(tree.child.shape[1]):
+        todo = [(0, 0)]
+        while todo:
+            node, depth = todo.pop()
+            visits, q = all_visits[node, index], all_q[node, index]
+            mean = (tree.raw[node, index] + (visits * q).sum()) / (1 + visits.sum())
+            np.testing.assert_allclose(tree.value[node, index], mean, atol=1e-5)
+            for action, child in enumerate(tree.child[node, index]):
+                assert (child == -1) == (visits[action] == 0)
+                if child == -1:
+                    continue
+                linked += 1
+                below = -2 - child if child < 0 else child
+                assert below > node and depth < rules.depth
+                reward, discount = tree.reward[below, index], tree.discount[below, index]
+                assert (child < 0) == (discount == 0)
+                expected = reward + discount * tree.value[below, index]
+                np.testing.assert_allclose(q[action], expected, atol=1e-5)
+                if child > 0 and depth + 1 < rules.depth:
+                    assert visits[action] == 1 + all_visits[child, index].sum()
+                    todo.append((child, depth + 1))
+    assert linked > 100
+
+
+def test_a_tree_does_not_depend_on_its_neighbours(some_trees: tuple[Tree, Rules]) -> None:
+    tree, rules = some_trees
+    node, legal = roots(16, seed=3)
+    order = np.random.default_rng(0).permutation(16)
+    other = compiled(lambda node, legal: ours(rules, node, legal), node[order], legal[order])
+    np.testing.assert_array_equal(other.visits[0], tree.visits[0][order])
+    np.testing.assert_array_equal(other.q[0], tree.q[0][order])
+
+
+def test_the_model_is_not_asked_once_all_futures_are_known() -> None:
+    """Every action ends: after one visit of each nothing is left to ask."""
+    asked = []
+
+    def ends(action: Any, node: Any) -> tuple[Taken, Any]:
+        jax.debug.callback(lambda _: asked.append(1), action[0])
+        taken, after = chance_model(action, node)
+        return taken._replace(discount=jnp.zeros_like(taken.discount)), after
+
+    node, legal = roots(4)
+    legal = jnp.ones_like(legal)
+    tree = compiled(
+        lambda node, legal: grow(ends, judged(node), node, legal, Rules(20, 20, sweep=True)),
+        node,
+        legal,
+    )
+    jax.effects_barrier()
+    assert len(asked) == ACTIONS
+    assert (tree.visits[0].sum(1) == 20).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(actions=st.integers(0, 30), simulations=st.integers(1, 300))
+def test_sequential_halving(actions: int, simulations: int) -> None:
+    due = halving_visits(actions, simulations)
+    assert due == list(get_sequence_of_considered_visits(actions, simulations))
