@@ -237,7 +237,8 @@ class Samples(NamedTuple):
     next_planes, next_legal: after it, before any reset.
     action: [row, seat] as executed, ego-first: column 0 is the seat's own.
     others: [row, seat] ego-first, who was in the game.
-    reward, terminated: [row] of the seat. team: [row] mean reward of the other seats.
+    reward, terminated: [row] of the seat. team: [row] discounted sum, from this step to the end of
+        the episode, of the mean reward of the other seats.
     time, kind, goal: [row]. life: [row] numbers the seats' episodes; rows of one life follow each
         other. episode, seat: [row] where a row comes from.
     """
@@ -294,8 +295,8 @@ def by_life(x: np.ndarray) -> np.ndarray:
     return np.swapaxes(x, 1, 2)
 
 
-def samples_of(dataset: Dataset) -> Samples:
-    """All samples of a dataset."""
+def samples_of(dataset: Dataset, discount: float = 0.95) -> Samples:
+    """All samples of a dataset; `discount` of `Samples.team`."""
     game = dataset.game
     seats = game.seats
     order = (np.arange(seats)[:, None] + np.arange(seats)) % seats  # [seat, ego order]
@@ -316,7 +317,7 @@ def samples_of(dataset: Dataset) -> Samples:
             "others": alive[:, :-1][:, :, order],
             "reward": part.reward,
             "terminated": part.terminated,
-            "team": (total - part.reward) / max(seats - 1, 1),
+            "team": _returns((total - part.reward) / max(seats - 1, 1), discount),
             "time": time.astype(np.int16),
             "kind": np.broadcast_to(part.kind[:, None], shape),
             "goal": part.goal,
@@ -339,6 +340,14 @@ def samples_of(dataset: Dataset) -> Samples:
         )
         lives += int(life[-1]) + 1 if len(life) else 0
     return jax.tree.map(lambda *x: np.concatenate(x), *parts)
+
+
+def _returns(reward: np.ndarray, discount: float) -> np.ndarray:
+    """Discounted sums from each step on, [episode, time, ...]."""
+    sums = np.array(reward)
+    for step in range(sums.shape[1] - 2, -1, -1):
+        sums[:, step] += discount * sums[:, step + 1]
+    return sums
 
 
 def packed(life: np.ndarray, length: int) -> np.ndarray:
