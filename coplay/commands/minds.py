@@ -49,7 +49,7 @@ class PretrainWorld:
     """Folder of the new model."""
     model: Annotated[WorldConfig, tyro.conf.arg(name="")] = field(default_factory=WorldConfig)
     fit: Annotated[FitConfig, tyro.conf.arg(name="")] = field(
-        default_factory=lambda: FitConfig(epochs=12, batch=1024)
+        default_factory=lambda: FitConfig(batch=1024)
     )
     json: bool = False
     """Print the figures as one JSON object on standard output."""

@@ -5,7 +5,6 @@ config.json   metrics.jsonl   model.npz   summary.json
 The folder appears when the training is done, whole or not at all.
 """
 
-import dataclasses
 import json
 import os
 import shutil
@@ -13,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -31,7 +30,7 @@ from coplay.training import checkpoints
 from coplay.training.dataset import Dataset, refuse_if_taken
 from coplay.training.run import versions
 
-Model = TypeVar("Model")
+Model = Any  # an equinox module
 Say = Callable[[str], None]
 
 
@@ -39,7 +38,7 @@ Say = Callable[[str], None]
 class FitConfig:
     """How a model is fitted to a dataset."""
 
-    epochs: int = 20
+    epochs: int = 12
     """Passes over the samples."""
     batch: int = 2048
     """Samples in each gradient step, about."""
@@ -60,7 +59,7 @@ class FitConfig:
             raise UserError(f"held_out must be between 0 and 1, not {self.held_out}")
 
 
-class Task(NamedTuple, Generic[Model]):
+class Task(NamedTuple):
     """What to fit.
 
     items: how many there are to draw minibatches from. per_batch: how many make one.
@@ -76,7 +75,7 @@ class Task(NamedTuple, Generic[Model]):
 
 
 def fit(
-    model: Model, task: Task[Model], config: FitConfig, say: Say
+    model: Model, task: Task, config: FitConfig, say: Say
 ) -> tuple[Model, list[dict[str, Any]]]:
     """The fitted model, and a row of figures after each epoch; the first is before learning."""
     per_epoch = max(task.items // task.per_batch, 1)
@@ -220,7 +219,3 @@ def about_dataset(
     return Pretrained(
         part, str(data), dataset.game_name, dataset.game_config, dataset.kinds, model, fit
     )
-
-
-def with_seed(config: FitConfig, seed: int) -> FitConfig:
-    return dataclasses.replace(config, seed=seed)

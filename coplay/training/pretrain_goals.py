@@ -150,7 +150,7 @@ def pretrain_goals(
         warm = jnp.minimum(progress / config.anneal, 1.0) if config.anneal else jnp.float32(1)
         return goal_loss(model, batch, key, warm)
 
-    task: Task[GoalModel] = Task(
+    task = Task(
         items=lives.slots.shape[0],
         per_batch=max(options.batch // length, 1),
         pick=lives.steps,

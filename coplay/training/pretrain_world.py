@@ -74,7 +74,7 @@ def pretrain_world(
     ) -> tuple[Float[Array, ""], dict[str, Float[Array, ""]]]:
         return world_loss(model, batch)
 
-    task: Task[WorldModel] = Task(
+    task = Task(
         items=len(samples.time),
         per_batch=options.batch,
         pick=pick,
