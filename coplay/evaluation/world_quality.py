@@ -78,7 +78,7 @@ def _judge(model: WorldModel, samples: Samples) -> Judged:
     beliefs = model(planes, samples.action)
     likely = likely_board(planes, beliefs)
     raw = expected_board(planes, beliefs)
-    reward = model.values[jnp.argmax(beliefs.reward, axis=-1)]
+    reward = model.likely_reward(beliefs)
     legal = model.legal(planes)[..., 0, :] > 0
     return Judged(
         exact=jnp.all(likely == following, axis=(1, 2, 3)),
@@ -155,7 +155,7 @@ def open_loop(model: WorldModel, samples: Samples, horizon: int, starts: int) ->
             raw = expected_board(board, beliefs)
             board = likely_board(board, beliefs)
             truth = truth.astype(jnp.float32)
-            gained = model.values[jnp.argmax(beliefs.reward, axis=-1)]
+            gained = model.likely_reward(beliefs)
             return board, (
                 jnp.all(board == truth, axis=(1, 2, 3)),
                 jnp.mean(jnp.square(raw - truth), axis=(1, 2, 3)),

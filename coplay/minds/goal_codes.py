@@ -46,9 +46,11 @@ class GoalConfig:
     opponent_hidden: tuple[int, ...] = (128, 128)
     """Widths of the hidden layers of the opponent model."""
     kl_weight: float = 1e-3
-    """Weight of the KL terms: of a board's code to N(0, 1), and of the inferred to the board's."""
+    """Weight of the KL of a board's code to N(0, 1)."""
+    match_weight: float = 1e-4
+    """Weight of the KL of the inferred code to the code of the selected board."""
     anneal: float = 0.2
-    """Share of the training during which the KL weight grows from 0."""
+    """Share of the training during which the weights of KL terms grow from 0."""
     ahead: int = 5
     """How many of the next boards the selector chooses from."""
     selector: Literal["optimistic", "conservative"] = "optimistic"
@@ -63,8 +65,9 @@ class GoalConfig:
         for name in ("anneal", "discount"):
             if not 0 <= getattr(self, name) <= 1:
                 raise UserError(f"{name} must be between 0 and 1, not {getattr(self, name)}")
-        if self.kl_weight < 0:
-            raise UserError(f"kl_weight must not be negative, not {self.kl_weight}")
+        for name in ("kl_weight", "match_weight"):
+            if getattr(self, name) < 0:
+                raise UserError(f"{name} must not be negative, not {getattr(self, name)}")
         if not self.opponent_hidden or any(width <= 0 for width in self.opponent_hidden):
             raise UserError("opponent_hidden must be one or more numbers above 0")
 
@@ -158,7 +161,8 @@ class Conditioned(eqx.Module):
 
 
 class GoalModel(eqx.Module):
-    """See the module docstring. `past`: how many of the features tell what was done last."""
+    """See the module docstring. `past`: how many of the features tell what was done last; they come
+    first, an action one-hot for each player."""
 
     board: Network
     decoder: Network
@@ -171,10 +175,10 @@ class GoalModel(eqx.Module):
     past: int = eqx.field(static=True)
     seats: int = eqx.field(static=True)
 
-    def __init__(self, config: GoalConfig, shape: ViewShape, game: Game, key: PRNGKeyArray):
+    def __init__(self, config: GoalConfig, shape: ViewShape, seats: int, key: PRNGKeyArray):
         keys = jax.random.split(key, 6)
-        self.config, self.shape, self.seats = config, shape, game.seats
-        self.past = game.seats * game.seat_features
+        self.config, self.shape, self.seats = config, shape, seats
+        self.past = seats * shape.actions
         height, width, planes = shape.planes
         window = (2 * height - 1, 2 * width - 1, planes + 1)
         now = shape.features - self.past
@@ -197,7 +201,7 @@ class GoalModel(eqx.Module):
         self.board = network(shape.planes, 0, 2 * code, keys[0])
         self.decoder = network((0, 0, 0), code, math.prod(shape.planes), keys[1])
         self.memory = GRUNetwork(
-            ViewShape(window, now + game.seats * shape.actions, shape.actions),
+            ViewShape(window, now + seats * shape.actions, shape.actions),
             config.units,
             config.units,
             key=keys[2],
@@ -259,12 +263,17 @@ class GoalModel(eqx.Module):
 
     def memories(self, seen: Float[Array, "line slot inputs"], steps: "Steps") -> Array:
         """[line, slot, unit] the memory before each step."""
+        return self.unrolled(seen, steps)[0]
+
+    def unrolled(
+        self, seen: Float[Array, "line slot inputs"], steps: "Steps"
+    ) -> tuple[Float[Array, "line slot units"], Float[Array, "line units"]]:
+        """The memory before each step, and after the last."""
         x = self.happened(seen, steps.joint)[:, :, None]
-        start = jnp.zeros((x.shape[0], 1, self.config.units))
         first, alive = steps.first[..., None], steps.alive[..., None]
-        after = self.memory.unroll(x, start, first, alive)[1][:, :, 0]
-        before = jnp.concatenate([jnp.zeros_like(after[:, :1]), after[:, :-1]], axis=1)
-        return jnp.where(first, 0.0, before)
+        after = self.memory.unroll(x, steps.start[:, None], first, alive)[1][:, :, 0]
+        before = jnp.concatenate([steps.start[:, None], after[:, :-1]], axis=1)
+        return jnp.where(first, 0.0, before), after[:, -1]
 
     def codes(self, steps: "Steps") -> tuple[Float[Array, "line slot inputs"], Code]:
         """What is seen at every step, and the codes that are inferred from the past."""
@@ -279,6 +288,7 @@ class Steps(NamedTuple):
     joint: [line, slot, seat] what all did, ego-first. alive: the slot holds a step of a player in
     the game. first: the memory begins anew here. left: how many more steps of the life follow.
     target: what the selector's value learns: discounted rewards of those who play with it.
+    start: [line, unit] the memory before the first slot.
     """
 
     observation: Observation
@@ -288,6 +298,7 @@ class Steps(NamedTuple):
     first: Bool[Array, "line slot"]
     left: Integer[Array, "line slot"]
     target: Float[Array, "line slot"]
+    start: Float[Array, "line units"]
 
 
 GoalTerms = dict[str, Float[Array, ""]]
@@ -315,10 +326,22 @@ def select(
 
 
 def goal_loss(
-    model: GoalModel, steps: Steps, key: PRNGKeyArray, warm: Float[Array, ""] | float
+    model: GoalModel,
+    steps: Steps,
+    key: PRNGKeyArray,
+    warm: Float[Array, ""] | float,
+    told: bool = True,
 ) -> tuple[Float[Array, ""], GoalTerms]:
-    """The loss of all networks, and every term by its name; `warm` scales the KL weight."""
+    """The loss of all networks, and every term by its name; `warm` scales KL weights. If the
+    opponent model is not told goals, it alone learns, with codes of 0."""
     config, alive = model.config, steps.alive
+    if not told:
+        seen = model.see(steps.observation)
+        none = jnp.zeros((*alive.shape, config.goal_dim))
+        log_probs = model.foresee(seen, none, steps.observation.legal)
+        taken = categorical.take(log_probs, steps.joint[..., 0].astype(jnp.int32))
+        loss = masked_mean(-taken, alive, None)
+        return loss, {"opponent_loss": loss}
     seen, inferred = model.codes(steps)
     following = steps.following.astype(jnp.float32)
     boards = model.encode(following)
@@ -373,5 +396,15 @@ def goal_loss(
         }
         fit = terms["goal_reconstruction"] + terms["inferred_reconstruction"]
         fit = fit + terms["opponent_loss"]
-    kl = terms["goal_kl"] + terms["inferred_kl"]
-    return fit + config.kl_weight * warm * kl + terms["goal_value_loss"], terms
+    kl = config.kl_weight * terms["goal_kl"] + config.match_weight * terms["inferred_kl"]
+    return fit + warm * kl + terms["goal_value_loss"], terms
+
+
+def refuse_unknown_features(game: Game) -> None:
+    """Goal codes are of games on boards whose views begin with what every player did last."""
+    if not game.full_view or game.seat_features != game.actions or not game.seat_planes:
+        raise UserError(
+            f"goals are inferred from boards that are seen in full and from what every player did "
+            f"last; '{game.name}' as configured does not show that: leave out game.view, or train "
+            "ppo-gru"
+        )

@@ -14,17 +14,19 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
 
 from coplay.errors import UserError
 from coplay.games.board import BoardGame
 from coplay.games.game import Game
+from coplay.minds.categorical import NEVER
 from coplay.minds.networks import Conv3x3, Linear
 from coplay.training.advantages import masked_mean
 
 WAYS = ((-1, 0), (1, 0), (0, -1), (0, 1), (0, 0))
 """Where a player can be after a step, as rows and columns; one more class: gone."""
+UNKNOWN = 1e9  # stands for a reward that has not occurred yet
+NEW = 1e-3  # a reward this far from all known ones is another one
 
 
 @dataclass(frozen=True)
@@ -35,9 +37,11 @@ class WorldConfig:
     """Numbers kept for every cell."""
     width: int = 64
     """Width of the hidden layer behind reward and leaving."""
+    reward_values: int = 48
+    """Different rewards that can be told apart."""
 
     def __post_init__(self) -> None:
-        for name in ("channels", "width"):
+        for name in ("channels", "width", "reward_values"):
             if getattr(self, name) <= 0:
                 raise UserError(f"{name} must be above 0, not {getattr(self, name)}")
 
@@ -72,7 +76,7 @@ class Transition(NamedTuple):
 
 
 class WorldModel(eqx.Module):
-    """See the module docstring. values: [value] the rewards that occur, in order."""
+    """See the module docstring. values: [value] the rewards that occur, then `UNKNOWN`."""
 
     near: Conv3x3
     here: Linear
@@ -86,12 +90,12 @@ class WorldModel(eqx.Module):
     actions: int = eqx.field(static=True)
 
     def __init__(
-        self, config: WorldConfig, game: Game, planes: int, values: np.ndarray, key: PRNGKeyArray
+        self, config: WorldConfig, planes: int, seats: int, actions: int, key: PRNGKeyArray
     ):
         keys = jax.random.split(key, 9)
-        seats, actions, wide = game.seats, game.actions, config.channels
+        wide = config.channels
         self.seats, self.actions = seats, actions
-        self.values = jnp.asarray(values, jnp.float32)
+        self.values = jnp.full(config.reward_values, UNKNOWN)
         kinds = planes - seats
         self.near = Conv3x3(kinds + 3 + 2 * actions, wide, keys[0])
         self.here = Linear(wide, wide, keys[1])
@@ -100,7 +104,7 @@ class WorldModel(eqx.Module):
         self.thing = Linear(wide, kinds, keys[4], 0.1)
         self.gain = (
             Linear(2 * wide + actions, config.width, keys[5]),
-            Linear(config.width, 1 + len(values), keys[6], 0.1),
+            Linear(config.width, 1 + config.reward_values, keys[6], 0.1),
         )
         self.around = Conv3x3(kinds + 1, wide, keys[7])
         self.may = Linear(wide, actions, keys[8], 0.1)
@@ -123,7 +127,13 @@ class WorldModel(eqx.Module):
         total = jnp.sum(cells, axis=(-3, -2))
         own = jnp.concatenate([total, stands[..., 0, :], done[..., 0, :]], axis=-1)
         gain = self.gain[1](jax.nn.relu(self.gain[0](own)))
-        return Beliefs(way, self.thing(cells), gain[..., 1:], gain[..., 0])
+        reward = jnp.where(self.values < UNKNOWN, gain[..., 1:], NEVER)
+        return Beliefs(way, self.thing(cells), reward, gain[..., 0])
+
+    def likely_reward(self, beliefs: Beliefs) -> Float[Array, "*batch"]:
+        """The most probable reward; 0 while none is known."""
+        best = jnp.argmax(beliefs.reward, axis=-1)[..., None] == jnp.arange(len(self.values))
+        return jnp.sum(jnp.where(best & (self.values < UNKNOWN), self.values, 0.0), axis=-1)
 
     def legal(
         self, planes: Float[Array, "*batch height width plane"]
@@ -196,6 +206,23 @@ def reward_class(
 ) -> Int[Array, "*batch"]:
     """Which of the values is nearest to each reward."""
     return jnp.argmin(jnp.abs(reward[..., None] - values), axis=-1)
+
+
+def with_rewards(
+    values: Float[Array, " value"], reward: Float[Array, " sample"], mask: Bool[Array, " sample"]
+) -> Float[Array, " value"]:
+    """The values with rewards that were not among them, as long as there is room; a few at a time:
+    what is left out now comes again."""
+
+    def one(values: Float[Array, " value"], _: None) -> tuple[Float[Array, " value"], None]:
+        far = jnp.min(jnp.abs(reward[:, None] - values), axis=1)
+        far = jnp.where(mask, far, 0.0)
+        which = jnp.argmax(far)
+        free = jnp.argmax(values >= UNKNOWN)
+        place = (jnp.arange(values.shape[0]) == free) & (values >= UNKNOWN) & (far[which] > NEW)
+        return jnp.where(place, reward[which], values), None
+
+    return jax.lax.scan(one, values, None, length=8)[0]
 
 
 def world_loss(

@@ -125,9 +125,7 @@ def _draw_probe(path: Path, rows: list[dict[str, Any]], known: dict[str, Any]) -
         )
         right.bar_label(bars, [f"{100 * f['share']:.0f} %" for f in found], fontsize=8)
     right.set_xticks(place, list(known))
-    right.set_title(
-        "actions seen until recognised (P ≥ 0.9; share ever recognised)", fontsize=11, color=INK
-    )
+    right.set_title("actions seen until P ≥ 0.9 (%: ever)", fontsize=11, color=INK)
     right.legend(frameon=False, fontsize=9)
     charts.save(figure, path)
 

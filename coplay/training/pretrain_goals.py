@@ -11,7 +11,13 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from coplay.evaluation.bayes_filter import Filtered, filtered
 from coplay.games.game import Observation
-from coplay.minds.goal_codes import GoalConfig, GoalModel, Steps, goal_loss
+from coplay.minds.goal_codes import (
+    GoalConfig,
+    GoalModel,
+    Steps,
+    goal_loss,
+    refuse_unknown_features,
+)
 from coplay.minds.networks import view_shape
 from coplay.training.dataset import Dataset, Samples, horizon_of, packed, samples_of
 from coplay.training.pretrain import (
@@ -30,11 +36,13 @@ class Lives(NamedTuple):
     """Samples on the device, and where each is in the lines that recurrent networks run over.
 
     slots: [line, slot] row numbers, -1: empty. place: [row] line * slots + slot.
+    units: width of the memory that lines begin with.
     """
 
     samples: Samples
     slots: Int[Array, "line slot"]
     place: np.ndarray
+    units: int
 
     def steps(self, lines: Int[Array, " line"]) -> Steps:
         """Some of the lines."""
@@ -59,16 +67,17 @@ class Lives(NamedTuple):
             first=picked.time == 0,
             left=left,
             target=picked.team,
+            start=jnp.zeros((rows.shape[0], self.units)),
         )
 
 
-def lives_of(samples: Samples, length: int) -> Lives:
+def lives_of(samples: Samples, length: int, units: int) -> Lives:
     """Samples packed into lines of `length` slots."""
     slots = packed(samples.life, length)
     place = np.empty(len(samples.life), np.int64)
     flat = slots.reshape(-1)
     place[flat[flat >= 0]] = np.flatnonzero(flat >= 0)
-    return Lives(jax.tree.map(jnp.asarray, samples), jnp.asarray(slots), place)
+    return Lives(jax.tree.map(jnp.asarray, samples), jnp.asarray(slots), place, units)
 
 
 class Foreseen(NamedTuple):
@@ -85,8 +94,11 @@ class Foreseen(NamedTuple):
 LINES = 64  # looked at in one go
 
 
-@partial(jax.jit, static_argnums=2)
-def _foreseen(model: GoalModel, lives: Lives, no_goal: bool) -> tuple[Array, Array, Array]:
+@partial(jax.jit, static_argnums=(3, 4))
+def _foreseen(
+    model: GoalModel, samples: Samples, slots: Int[Array, "line slot"], units: int, no_goal: bool
+) -> tuple[Array, Array, Array]:
+    lives = Lives(samples, slots, np.zeros(0), units)
     count = -(-lives.slots.shape[0] // LINES)
     lines = jnp.minimum(jnp.arange(count * LINES), lives.slots.shape[0] - 1)
 
@@ -103,7 +115,7 @@ def _foreseen(model: GoalModel, lives: Lives, no_goal: bool) -> tuple[Array, Arr
 
 def foreseen(model: GoalModel, lives: Lives, no_goal: bool = False) -> Foreseen:
     """What the model says of all samples; no_goal: as if every code were 0."""
-    found = _foreseen(model, lives._replace(place=None), no_goal)  # type: ignore[arg-type]
+    found = _foreseen(model, lives.samples, lives.slots, lives.units, no_goal)
     return Foreseen(*(np.asarray(x)[lives.place] for x in found))
 
 
@@ -121,7 +133,8 @@ def shares(
 
 def fresh_model(dataset: Dataset, config: GoalConfig, seed: int) -> GoalModel:
     game = dataset.game
-    return GoalModel(config, view_shape(game), game, jax.random.key(seed))
+    refuse_unknown_features(game)
+    return GoalModel(config, view_shape(game), game.seats, jax.random.key(seed))
 
 
 def pretrain_goals(
@@ -130,7 +143,9 @@ def pretrain_goals(
     """Train, measure on held-out episodes, write the folder; the summary."""
     train, held = dataset.split(options.held_out)
     length = horizon_of(dataset.game)
-    lives, test = (lives_of(samples_of(part, config.discount), length) for part in (train, held))
+    lives, test = (
+        lives_of(samples_of(part, config.discount), length, config.units) for part in (train, held)
+    )
     best = best_of(held)
     rows = np.asarray(test.samples.action)[:, 0], np.asarray(test.samples.kind)
 
@@ -189,6 +204,6 @@ def load_goals(folder: Path) -> tuple[GoalModel, Any]:
     about = read_pretrained(folder, "goals", GoalConfig)
     game = about.made_game
     like = jax.eval_shape(
-        lambda key: GoalModel(about.model, view_shape(game), game, key), jax.random.key(0)
+        lambda key: GoalModel(about.model, view_shape(game), game.seats, key), jax.random.key(0)
     )
     return load_weights(folder, like), about

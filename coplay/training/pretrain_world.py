@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,6 +13,7 @@ from coplay.evaluation.world_quality import figures, judge
 from coplay.games.game import Game
 from coplay.minds.networks import view_shape
 from coplay.minds.world_model import (
+    UNKNOWN,
     Transition,
     WorldConfig,
     WorldModel,
@@ -30,20 +32,18 @@ from coplay.training.pretrain import (
     write_pretrained,
 )
 
-MOST_VALUES = 256
 
-
-def reward_values(reward: np.ndarray) -> np.ndarray:
-    """The rewards that occur, in order; the most frequent ones if there are very many."""
+def reward_values(reward: np.ndarray, most: int) -> np.ndarray:
+    """[most] the rewards that occur, the most frequent first, then `UNKNOWN`."""
     values, counts = np.unique(np.round(reward.astype(np.float64), 4), return_counts=True)
-    if len(values) > MOST_VALUES:
-        values = np.sort(values[np.argsort(-counts)[:MOST_VALUES]])
-    return values
+    kept = values[np.argsort(-counts, kind="stable")][:most]
+    return np.concatenate([kept, np.full(most - len(kept), UNKNOWN)]).astype(np.float32)
 
 
-def fresh_world(game: Game, config: WorldConfig, values: np.ndarray, seed: int) -> WorldModel:
+def fresh_world(game: Game, config: WorldConfig, seed: int) -> WorldModel:
     refuse_unseen(game)
-    return WorldModel(config, game, view_shape(game).planes[2], values, jax.random.key(seed))
+    planes = view_shape(game).planes[2]
+    return WorldModel(config, planes, game.seats, game.actions, jax.random.key(seed))
 
 
 def pretrain_world(
@@ -54,7 +54,12 @@ def pretrain_world(
     refuse_unseen(game)
     train, held = dataset.split(options.held_out)
     samples, test = samples_of(train), samples_of(held)
-    values = reward_values(samples.reward)
+    values = reward_values(samples.reward, config.reward_values)
+    start = eqx.tree_at(
+        lambda model: model.values,
+        fresh_world(game, config, options.seed),
+        jnp.asarray(values),
+    )
     rows: Samples = jax.tree.map(jnp.asarray, samples)
 
     def pick(index: Int[Array, " item"]) -> Transition:
@@ -81,7 +86,7 @@ def pretrain_world(
         loss=loss,
         measure=lambda model: figures(judge(model, test), test),
     )
-    model, record = fit(fresh_world(game, config, values, options.seed), task, options, say)
+    model, record = fit(start, task, options, say)
     summary = {
         "part": "world-model",
         "samples": train.samples,
@@ -98,7 +103,5 @@ def load_world(folder: Path) -> tuple[WorldModel, Any]:
     """A pretrained world model, and what its folder says about it."""
     about = read_pretrained(folder, "world-model", WorldConfig)
     game = about.made_game
-    with np.load(folder / "model.npz", allow_pickle=False) as saved:
-        values = saved[".values"]
-    like = jax.eval_shape(lambda: fresh_world(game, about.model, values, 0))
+    like = jax.eval_shape(lambda: fresh_world(game, about.model, 0))
     return load_weights(folder, like), about

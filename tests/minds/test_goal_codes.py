@@ -35,7 +35,7 @@ def random_model(**fields: Any) -> GoalModel:
     """Random numbers in all places; an orthogonal start takes long to compile."""
     config = GoalConfig(goal_dim=3, units=4, width=5, opponent_hidden=(6, 6), ahead=3, **fields)
     shapes = eqx.filter_eval_shape(
-        lambda key: GoalModel(config, view_shape(GAME), GAME, key), jax.random.key(0)
+        lambda key: GoalModel(config, view_shape(GAME), 3, key), jax.random.key(0)
     )
     leaves = [
         jnp.asarray(np.random.default_rng(i).normal(size=x.shape) / 2, jnp.float32)
@@ -46,7 +46,7 @@ def random_model(**fields: Any) -> GoalModel:
 
 @cache
 def some_lives() -> Lives:
-    return lives_of(samples_of(collect("stag-hunt", GAME.config, "ns,nh,random", 120, 0)), 5)
+    return lives_of(samples_of(collect("stag-hunt", GAME.config, "ns,nh,random", 120, 0)), 5, 4)
 
 
 def steps() -> Steps:

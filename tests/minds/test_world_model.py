@@ -13,6 +13,7 @@ from coplay.errors import UserError
 from coplay.evaluation.world_quality import FAULTS, figures, impossible, judge, open_loop, psnr
 from coplay.games import make_game
 from coplay.minds.world_model import (
+    UNKNOWN,
     WAYS,
     Beliefs,
     Transition,
@@ -23,6 +24,7 @@ from coplay.minds.world_model import (
     refuse_unseen,
     reward_class,
     true_ways,
+    with_rewards,
     world_loss,
 )
 from coplay.training.collect import collect
@@ -46,11 +48,10 @@ def played(name: str) -> tuple[Any, Samples]:
 
 def random_model(name: str) -> WorldModel:
     game, samples = played(name)
-    values = reward_values(samples.reward)
+    config = WorldConfig(channels=6, width=5, reward_values=12)
+    values = reward_values(samples.reward, 12)
     shapes = eqx.filter_eval_shape(
-        lambda key: WorldModel(
-            WorldConfig(channels=6, width=5), game, samples.planes.shape[-1], values, key
-        ),
+        lambda key: WorldModel(config, samples.planes.shape[-1], game.seats, game.actions, key),
         jax.random.key(0),
     )
     leaves = [
@@ -58,7 +59,7 @@ def random_model(name: str) -> WorldModel:
         for i, x in enumerate(jax.tree.leaves(shapes))
     ]
     model = jax.tree.unflatten(jax.tree.structure(shapes), leaves)
-    return eqx.tree_at(lambda m: m.values, model, jnp.asarray(values, jnp.float32))
+    return eqx.tree_at(lambda m: m.values, model, jnp.asarray(values))
 
 
 @pytest.mark.parametrize("name", list(GAMES))
@@ -88,7 +89,7 @@ def test_classes_can_say_every_true_step(name: str) -> None:
     np.testing.assert_array_equal(likely, following)
     np.testing.assert_allclose(raw, following, atol=1e-6)
     assert not faults.any()
-    values = jnp.asarray(reward_values(samples.reward), jnp.float32)
+    values = jnp.asarray(reward_values(samples.reward, 48))
     near = np.asarray(values)[np.asarray(reward_class(values, jnp.asarray(samples.reward)))]
     np.testing.assert_allclose(near, samples.reward, atol=1e-3)
 
@@ -185,6 +186,18 @@ def test_players_are_told_apart_by_where_they_stand_and_what_they_do() -> None:
     np.testing.assert_allclose(one.reward, other.reward, rtol=1e-4, atol=1e-5)
     mine = model(planes, action.at[:, 0].set((action[:, 0] + 1) % 7))
     assert np.abs(mine.reward - one.reward).max() > 1e-3
+
+
+def test_new_rewards_become_known_as_long_as_there_is_room() -> None:
+    values = jnp.full(4, UNKNOWN)
+    reward = jnp.array([0.0, 5.0, 0.0, 1.0, 9.0, 7.0, 8.0])
+    mask = jnp.array([True, True, True, True, False, False, False])
+    values = with_rewards(values, reward, mask)
+    assert sorted(np.asarray(values))[:3] == [0, 1, 5] and (values >= UNKNOWN).sum() == 1
+    again = with_rewards(values, reward + 1e-4, mask)
+    np.testing.assert_array_equal(again, values)
+    full = np.asarray(with_rewards(values, reward, jnp.ones(7, bool)))
+    assert (full < UNKNOWN).all() and set(full) - {0, 1, 5} < {7, 8, 9}
 
 
 def test_psnr_is_pooled_and_capped() -> None:
