@@ -26,7 +26,7 @@ from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
 from coplay.errors import UserError
 from coplay.games.game import Game, Observation
 from coplay.minds import categorical
-from coplay.minds.networks import Linear, Network, ViewShape
+from coplay.minds.networks import Linear, Network, ViewShape, plain_start
 from coplay.minds.recurrent import GRUNetwork
 from coplay.training.advantages import masked_mean
 
@@ -279,6 +279,13 @@ class GoalModel(eqx.Module):
         """What is seen at every step, and the codes that are inferred from the past."""
         seen = self.see(steps.observation)
         return seen, self.infer(self.memories(seen, steps), seen)
+
+
+def new_goal_model(
+    config: GoalConfig, shape: ViewShape, seats: int, key: PRNGKeyArray
+) -> GoalModel:
+    """A model before learning."""
+    return plain_start(lambda key: GoalModel(config, shape, seats, key), key)
 
 
 class Steps(NamedTuple):

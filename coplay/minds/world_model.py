@@ -20,7 +20,7 @@ from coplay.errors import UserError
 from coplay.games.board import BoardGame
 from coplay.games.game import Game
 from coplay.minds.categorical import NEVER
-from coplay.minds.networks import Conv3x3, Linear
+from coplay.minds.networks import Conv3x3, Linear, plain_start
 from coplay.training.advantages import masked_mean
 
 WAYS = ((-1, 0), (1, 0), (0, -1), (0, 1), (0, 0))
@@ -143,6 +143,14 @@ class WorldModel(eqx.Module):
         x = jnp.concatenate([rest, jnp.ones_like(rest[..., :1])], axis=-1)
         cells = jax.nn.relu(self.around(x))
         return self.may(jnp.einsum("...hws,...hwc->...sc", players, cells))
+
+
+def new_world_model(
+    config: WorldConfig, planes: int, seats: int, actions: int, key: PRNGKeyArray
+) -> WorldModel:
+    """A model before learning; no reward is known."""
+    model = plain_start(lambda key: WorldModel(config, planes, seats, actions, key), key)
+    return eqx.tree_at(lambda one: one.values, model, jnp.full(config.reward_values, UNKNOWN))
 
 
 def shifted(x: Float[Array, "*batch height width player"], way: tuple[int, int]) -> Array:

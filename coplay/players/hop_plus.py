@@ -26,6 +26,7 @@ from coplay.minds.goal_codes import (
     GoalModel,
     Steps,
     goal_loss,
+    new_goal_model,
     refuse_unknown_features,
 )
 from coplay.minds.imagination import Imagined, Start, imagine
@@ -36,6 +37,7 @@ from coplay.minds.world_model import (
     Transition,
     WorldModel,
     likely_board,
+    new_world_model,
     refuse_unseen,
     with_rewards,
     world_loss,
@@ -165,14 +167,14 @@ class HopPlus(Learner):
         goals = (
             self._pretrained_goals()
             if config.goals
-            else GoalModel(config.goal_config, shape, self.game_seats, goal_key)
+            else new_goal_model(config.goal_config, shape, self.game_seats, goal_key)
         )
         world = None
         if config.has_world:
             world = (
                 self._pretrained_world()
                 if config.world_model
-                else WorldModel(
+                else new_world_model(
                     config.world_config, shape.planes[2], self.game_seats, shape.actions, world_key
                 )
             )

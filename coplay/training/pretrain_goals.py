@@ -16,6 +16,7 @@ from coplay.minds.goal_codes import (
     GoalModel,
     Steps,
     goal_loss,
+    new_goal_model,
     refuse_unknown_features,
 )
 from coplay.minds.networks import view_shape
@@ -134,7 +135,7 @@ def shares(
 def fresh_model(dataset: Dataset, config: GoalConfig, seed: int) -> GoalModel:
     game = dataset.game
     refuse_unknown_features(game)
-    return GoalModel(config, view_shape(game), game.seats, jax.random.key(seed))
+    return new_goal_model(config, view_shape(game), game.seats, jax.random.key(seed))
 
 
 def pretrain_goals(

@@ -17,6 +17,7 @@ from coplay.minds.world_model import (
     Transition,
     WorldConfig,
     WorldModel,
+    new_world_model,
     refuse_unseen,
     world_loss,
 )
@@ -43,7 +44,7 @@ def reward_values(reward: np.ndarray, most: int) -> np.ndarray:
 def fresh_world(game: Game, config: WorldConfig, seed: int) -> WorldModel:
     refuse_unseen(game)
     planes = view_shape(game).planes[2]
-    return WorldModel(config, planes, game.seats, game.actions, jax.random.key(seed))
+    return new_world_model(config, planes, game.seats, game.actions, jax.random.key(seed))
 
 
 def pretrain_world(
