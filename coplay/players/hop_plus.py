@@ -11,13 +11,12 @@ them; actors and critics are as `parameters` says.
 """
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from coplay.errors import UserError
@@ -25,7 +24,6 @@ from coplay.games.game import Game, Observation
 from coplay.minds.goal_codes import (
     GoalModel,
     Steps,
-    goal_loss,
     new_goal_model,
     refuse_unknown_features,
 )
@@ -34,58 +32,18 @@ from coplay.minds.imagined_game import ImaginedGame, imagined_state
 from coplay.minds.networks import Network, ViewShape, flatten
 from coplay.minds.opponent_model import accuracy
 from coplay.minds.world_model import (
-    Transition,
     WorldModel,
-    likely_board,
     new_world_model,
     refuse_unseen,
-    with_rewards,
-    world_loss,
 )
 from coplay.players.hop_plus_config import HopPlusConfig
+from coplay.players.hop_plus_models import HopPlusState, Models, Watched
 from coplay.players.hop_plus_player import HopPlusPlayer, ego_first, told
 from coplay.players.learner import Learner, of_seats
 from coplay.players.player import Group
 from coplay.players.ppo import PPO, Batch, PPOState
 from coplay.training.advantages import masked_mean
 from coplay.training.rollout import Trajectory
-
-
-class HopPlusState(NamedTuple):
-    """What learning changes. goals, world and their optimisers: one set for all seats.
-
-    lives, steps: the newest last; lines, rows: [] how many of them are real. rounds: [] updates so
-    far.
-    """
-
-    policy: PPOState
-    goals: GoalModel
-    world: WorldModel | None
-    goals_optimiser: Any
-    world_optimiser: Any
-    lives: Steps
-    steps: Transition | None
-    lines: Int[Array, ""]
-    rows: Int[Array, ""]
-    rounds: Int[Array, ""]
-
-
-class Watched(NamedTuple):
-    """What an update takes from a rollout.
-
-    game, state: to imagine from; states [time, copy, ...]. lives: [copy * seat] lines of all seats.
-    own: the part of the active seats. alive, joint: [time, copy, seat] who was in the game, and
-    what all did. last_alive, everyone_last: [copy, seat] after the last step and its reset.
-    """
-
-    game: Game
-    lives: Steps
-    own: Trajectory
-    alive: Bool[Array, "time copy seat"]
-    joint: Int[Array, "time copy seat"]
-    state: Any
-    last_alive: Bool[Array, "copy seat"]
-    everyone_last: Observation
 
 
 class HopPlus(Learner):
@@ -156,10 +114,8 @@ class HopPlus(Learner):
         )
 
     @property
-    def _optimiser(self) -> optax.GradientTransformation:
-        return optax.chain(
-            optax.clip_by_global_norm(1.0), optax.adam(self.config.model_rate, eps=1e-7)
-        )
+    def _models(self) -> Models:
+        return Models(self.config, self.shape, self.game_seats, self.active)
 
     def init(self, key: PRNGKeyArray, streams: Int[Array, " seat"]) -> HopPlusState:
         policy_key, goal_key, world_key = jax.random.split(key, 3)
@@ -178,50 +134,18 @@ class HopPlus(Learner):
                     config.world_config, shape.planes[2], self.game_seats, shape.actions, world_key
                 )
             )
-        start = self._optimiser.init
+        start = self._models.optimiser.init
         return HopPlusState(
             policy=self._ppo.init(policy_key, streams),
             goals=goals,
             world=world,
             goals_optimiser=start(goals),
             world_optimiser=None if world is None else start(world),
-            lives=self._no_lives(goals.config.units),
-            steps=None if world is None else self._no_steps(),
+            lives=self._models.no_lives(goals.config.units),
+            steps=None if world is None else self._models.no_steps(),
             lines=jnp.int32(0),
             rows=jnp.int32(0),
             rounds=jnp.int32(0),
-        )
-
-    def _no_lives(self, units: int) -> Steps:
-        """A buffer of empty lines."""
-        config, shape = self.config, self.shape
-        size = (config.buffer_lines, config.line)
-        return Steps(
-            observation=Observation(
-                planes=jnp.zeros((*size, *shape.planes), bool),
-                features=jnp.zeros((*size, shape.features)),
-                legal=jnp.ones((*size, shape.actions), bool),
-            ),
-            following=jnp.zeros((*size, *shape.planes), bool),
-            joint=jnp.zeros((*size, self.game_seats), jnp.int8),
-            alive=jnp.zeros(size, bool),
-            first=jnp.zeros(size, bool),
-            left=jnp.zeros(size, jnp.int32),
-            target=jnp.zeros(size),
-            start=jnp.zeros((config.buffer_lines, units)),
-        )
-
-    def _no_steps(self) -> Transition:
-        """An empty buffer of own steps."""
-        rows, shape = self.config.buffer_steps, self.shape
-        return Transition(
-            planes=jnp.zeros((rows, *shape.planes), bool),
-            action=jnp.zeros((rows, self.game_seats), jnp.int8),
-            following=jnp.zeros((rows, *shape.planes), bool),
-            reward=jnp.zeros(rows),
-            leaves=jnp.zeros(rows, bool),
-            legal=jnp.ones((rows, shape.actions), bool),
-            alive=jnp.zeros(rows, bool),
         )
 
     def group(self, state: HopPlusState) -> Group:
@@ -272,8 +196,8 @@ class HopPlus(Learner):
         learner = dataclasses.replace(self, seats=(at,), active=(at,))
         return learner, state._replace(
             policy=policy,
-            lives=learner._no_lives(state.goals.config.units),
-            steps=None if state.world is None else learner._no_steps(),
+            lives=learner._models.no_lives(state.goals.config.units),
+            steps=None if state.world is None else learner._models.no_steps(),
             lines=jnp.int32(0),
             rows=jnp.int32(0),
         )
@@ -361,9 +285,9 @@ class HopPlus(Learner):
             imagined = self._imagine(imagine_key, state, trajectory, memory)
         policy, learned = self._learn_policy(policy_key, state.policy, own, imagined, progress)
         metrics |= learned
-        state = self._fill(state._replace(policy=policy), trajectory, memory)
+        state = self._models.fill(state._replace(policy=policy), trajectory, memory)
         due = state.rounds % self.config.model_every == 0
-        state, terms = self._learn_models(state, goal_key, world_key, due)
+        state, terms = self._models.learn(state, goal_key, world_key, due)
         metrics |= {name: jnp.full(len(self.active), value) for name, value in terms.items()}
         return state._replace(rounds=state.rounds + 1), metrics
 
@@ -530,132 +454,6 @@ class HopPlus(Learner):
                 }
         return (new if self.config.learn_policy else state), metrics
 
-    # --- models --------------------------------------------------------------------------------
-
-    def _fill(
-        self, state: HopPlusState, new: Watched, memory: Float[Array, "line time units"]
-    ) -> HopPlusState:
-        """The buffers with what was played."""
-        config = self.config
-        lines, steps = memory.shape[:2]
-        if steps % config.line:
-            raise UserError(f"line ({config.line}) must divide the rollout ({steps} steps)")
-        pieces = steps // config.line
-
-        def cut(x: Shaped[Array, "line time *rest"]) -> Shaped[Array, "piece slot *rest"]:
-            return x.reshape(lines * pieces, config.line, *x.shape[2:])
-
-        seats = self.game_seats
-        watched = np.array([any(own != seat for own in self.active) for seat in range(seats)])
-        others = jnp.asarray(np.tile(watched, lines // seats))[:, None]
-        lives = new.lives._replace(start=None, alive=new.lives.alive & others)  # type: ignore[arg-type]
-        lives = jax.tree.map(cut, lives)
-        rest = jnp.arange(config.line - 1, -1, -1)
-        lives = lives._replace(left=jnp.minimum(lives.left, rest), start=cut(memory)[:, 0])
-        # Lines without a step of anybody in the game are not kept.
-        kept, number = _newest(state.lives, lives, jnp.any(lives.alive, axis=1))
-        state = state._replace(
-            lives=kept, lines=jnp.minimum(state.lines + number, config.buffer_lines)
-        )
-        if state.world is None or state.steps is None:
-            return state
-        order = np.array(self.active)
-
-        def rows(x: Shaped[Array, "time copy own *rest"]) -> Shaped[Array, "row *rest"]:
-            return x.reshape(-1, *x.shape[3:])
-
-        own = new.own
-        step = Transition(
-            planes=rows(own.observation.planes) != 0,
-            action=rows(ego_first(new.joint)[:, :, order]),
-            following=rows(own.final.planes) != 0,
-            reward=rows(own.reward),
-            leaves=rows(own.terminated),
-            legal=rows(own.observation.legal),
-            alive=rows(own.alive),
-        )
-        kept_steps, number = _newest(state.steps, step, step.alive)
-        values = with_rewards(state.world.values, step.reward, step.alive)
-        return state._replace(
-            steps=kept_steps,
-            rows=jnp.minimum(state.rows + number, config.buffer_steps),
-            world=eqx.tree_at(lambda model: model.values, state.world, values),
-        )
-
-    def _learn_models(
-        self,
-        state: HopPlusState,
-        goal_key: PRNGKeyArray,
-        world_key: PRNGKeyArray,
-        due: Bool[Array, ""],
-    ) -> tuple[HopPlusState, dict[str, Float[Array, ""]]]:
-        """Gradient steps of the models, from their buffers, in rounds in which they are due."""
-        config = self.config
-        terms: dict[str, Float[Array, ""]] = {}
-        inferred = config.goal == "inferred"
-
-        def learn(
-            loss: Any, model: Any, optimiser: Any, size: int, filled: Array, held: int, key: Any
-        ) -> tuple[Any, Any, dict]:
-            def one(carry: tuple, key: PRNGKeyArray) -> tuple[tuple, dict]:
-                model, optimiser = carry
-                index_key, loss_key = jax.random.split(key)
-                first = held - jnp.maximum(filled, 1)
-                index = jax.random.randint(index_key, (size,), first, held)
-                slope, terms = jax.grad(loss, has_aux=True)(model, index, loss_key)
-                change, optimiser = self._optimiser.update(slope, optimiser)
-                return (optax.apply_updates(model, change), optimiser), terms
-
-            keys = jax.random.split(key, max(config.model_updates, 1))
-            (new, changed), found = jax.lax.scan(one, (model, optimiser), keys)
-            take = due & (filled > 0) & (config.model_updates > 0)
-            new, changed = jax.tree.map(
-                lambda x, old: jnp.where(take, x, old), (new, changed), (model, optimiser)
-            )
-            return new, changed, jax.tree.map(jnp.mean, found)
-
-        if config.learn_goals:
-            lives = state.lives
-
-            def goals_loss(model: GoalModel, index: Array, key: Any) -> tuple[Array, dict]:
-                batch = jax.tree.map(lambda x: x[index], lives)
-                return goal_loss(model, batch, key, 1.0, inferred)
-
-            goals, changed, found = learn(
-                goals_loss,
-                state.goals,
-                state.goals_optimiser,
-                config.model_lines,
-                state.lines,
-                config.buffer_lines,
-                goal_key,
-            )
-            state = state._replace(goals=goals, goals_optimiser=changed)
-            terms |= found
-        if state.world is not None and state.steps is not None and config.learn_world:
-            steps = state.steps
-
-            def steps_loss(model: WorldModel, index: Array, key: Any) -> tuple[Array, dict]:
-                batch: Transition = jax.tree.map(lambda x: x[index], steps)
-                loss, terms = world_loss(model, batch)
-                planes, after = (x.astype(jnp.float32) for x in (batch.planes, batch.following))
-                likely = likely_board(planes, model(planes, batch.action))
-                right = jnp.all(likely == after, axis=(1, 2, 3)).astype(jnp.float32)
-                return loss, terms | {"world_exact": masked_mean(right, batch.alive, None)}
-
-            world, changed, found = learn(
-                steps_loss,
-                state.world,
-                state.world_optimiser,
-                config.model_steps,
-                state.rows,
-                config.buffer_steps,
-                world_key,
-            )
-            state = state._replace(world=world, world_optimiser=changed)
-            terms |= found
-        return state, terms
-
 
 def _joined(own: Trajectory, imagined: Imagined) -> Trajectory:
     """Real and imagined steps, the imagined copies behind the real ones."""
@@ -673,21 +471,6 @@ def _joined(own: Trajectory, imagined: Imagined) -> Trajectory:
     )
     over = jnp.concatenate([own.over, imagined.over[..., 0]], axis=1)
     return own._replace(last=last, over=over, **parts)
-
-
-def _newest(old: Any, new: Any, keep: Bool[Array, " row"]) -> tuple[Any, Int[Array, ""]]:
-    """A buffer after new rows, those to be kept only: the newest last; and how many came."""
-    number = jnp.sum(keep)
-    # The k-th row to be kept, for every k; beyond the last, rows that the slice leaves out.
-    order = jnp.searchsorted(jnp.cumsum(keep), jnp.arange(1, keep.shape[0] + 1))
-    order = jnp.minimum(order, keep.shape[0] - 1)
-
-    def moved(old: Array, new: Array) -> Array:
-        size = old.shape[0]
-        rows = jnp.concatenate([old, new[order].astype(old.dtype)])
-        return jax.lax.dynamic_slice_in_dim(rows, number, size)
-
-    return jax.tree.map(moved, old, new), number
 
 
 def _one_of(mask: Bool[Array, " row"], luck: Float[Array, " number"]) -> Int[Array, " number"]:

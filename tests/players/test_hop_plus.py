@@ -13,8 +13,9 @@ from coplay.cli import run
 from coplay.games import make_game
 from coplay.minds import categorical
 from coplay.minds.networks import flatten, view_shape
-from coplay.players.hop_plus import HopPlus, HopPlusState, Watched, _newest, _one_of
+from coplay.players.hop_plus import HopPlus, _one_of
 from coplay.players.hop_plus_config import HopPlusConfig
+from coplay.players.hop_plus_models import HopPlusState, Watched, _newest
 from coplay.training.rollout import new_table, rollout
 
 FIELDS = {"height": 2, "width": 3, "players": 2, "stags": 1, "hares": 1, "horizon": 5}
