@@ -4,7 +4,9 @@ Four networks, all on the co-player's own ego view:
 
 - the **goal VAE** encodes a board to N(μ, σ²): what a goal looks like once it is nearly reached;
 - **inference** gives N(μ, σ²) from the current board and a memory of the boards and joint actions
-  before it. Its target is the VAE's code of the best board among the next `ahead` ones;
+  before it: a recurrent one, and the evidence for each of a few *anchors*, codes z_k that are
+  learned, Σ log π(a | s, z_k) over the co-player's actions so far, as a Bayes filter would add it
+  up. Its target is the VAE's code of the best board among the next `ahead` ones;
 - the **selector** says which is best: the one whose code has the highest (optimistic) or lowest
   (conservative) value V(s, z) for those who play with the co-player. Only in training;
 - the **opponent model** predicts the co-player's action from (s, t, z).
@@ -41,6 +43,9 @@ class GoalConfig:
     """Numbers of a code z."""
     units: int = 64
     """Width of the memory of past boards and actions."""
+    anchors: int = 4
+    """Codes that are learned for themselves; how well each explains a co-player's actions so far is
+    remembered. 0: none."""
     width: int = 64
     """Width of the hidden layers of encoders, decoder and value."""
     opponent_hidden: tuple[int, ...] = (128, 128)
@@ -58,7 +63,14 @@ class GoalConfig:
     discount: float = 0.95
     """Discount of the rewards that the selector's value foresees."""
 
+    @property
+    def memory(self) -> int:
+        """Numbers that are remembered of a co-player."""
+        return self.units + self.anchors
+
     def __post_init__(self) -> None:
+        if self.anchors < 0:
+            raise UserError(f"anchors must not be negative, not {self.anchors}")
         for name in ("goal_dim", "units", "width", "ahead"):
             if getattr(self, name) <= 0:
                 raise UserError(f"{name} must be above 0, not {getattr(self, name)}")
@@ -70,6 +82,9 @@ class GoalConfig:
                 raise UserError(f"{name} must not be negative, not {getattr(self, name)}")
         if not self.opponent_hidden or any(width <= 0 for width in self.opponent_hidden):
             raise UserError("opponent_hidden must be one or more numbers above 0")
+
+
+SPREAD = 4.0  # anchors begin as far apart as codes of different goals
 
 
 class Code(NamedTuple):
@@ -170,14 +185,16 @@ class GoalModel(eqx.Module):
     inferred: Network
     opponent: Conditioned
     value: Conditioned
+    anchors: Float[Array, "anchor code"]
     config: GoalConfig = eqx.field(static=True)
     shape: ViewShape
     past: int = eqx.field(static=True)
     seats: int = eqx.field(static=True)
 
     def __init__(self, config: GoalConfig, shape: ViewShape, seats: int, key: PRNGKeyArray):
-        keys = jax.random.split(key, 6)
+        keys = jax.random.split(key, 7)
         self.config, self.shape, self.seats = config, shape, seats
+        self.anchors = jax.random.normal(keys[6], (config.anchors, config.goal_dim))
         self.past = seats * shape.actions
         height, width, planes = shape.planes
         window = (2 * height - 1, 2 * width - 1, planes + 1)
@@ -210,7 +227,7 @@ class GoalModel(eqx.Module):
             activation="relu",
             head_scale=1.0,
         )
-        self.inferred = network(window, now + config.units, 2 * code, keys[3])
+        self.inferred = network(window, now + config.memory, 2 * code, keys[3])
         self.opponent = Conditioned(inputs, code, config.opponent_hidden, shape.actions, keys[4])
         self.value = Conditioned(inputs, code, wide, 1, keys[5])
 
@@ -232,20 +249,46 @@ class GoalModel(eqx.Module):
 
     # --- inferring and predicting --------------------------------------------------------------
 
+    def evidence(
+        self,
+        seen: Float[Array, "*batch inputs"],
+        action: Integer[Array, "*batch"],
+        legal: Bool[Array, "*batch action"],
+    ) -> Float[Array, "*batch anchor"]:
+        """How much an action speaks for each anchor: log π(a | s, z_k), but for their mean. No
+        action counts as less probable than by one in fifty drawn at random."""
+        watched = self.opponent.view(seen)[..., None, :]
+        logits = self.opponent.given(watched, SPREAD * self.anchors)
+        log_probs = categorical.log_policy(logits, legal[..., None, :])
+        taken = jnp.broadcast_to(action[..., None], log_probs.shape[:-1])
+        chance = jnp.exp(categorical.take(log_probs, taken.astype(jnp.int32)))
+        speaks = jnp.log(0.98 * chance + 0.02 / jnp.sum(legal, axis=-1, keepdims=True))
+        return speaks - jnp.mean(speaks, axis=-1, keepdims=True)
+
     def remember(
         self,
         memory: Float[Array, "*batch units"],
         seen: Float[Array, "*batch inputs"],
         joint: Integer[Array, "*batch seat"],
+        legal: Bool[Array, "*batch action"],
     ) -> Float[Array, "*batch units"]:
         """The memory after a step; zeros before the first."""
-        return self.memory.step(self.happened(seen, joint), memory)[1]
+        units = self.config.units
+        new = self.memory.step(self.happened(seen, joint), memory[..., :units])[1]
+        if not self.config.anchors:
+            return new
+        sums = memory[..., units:] + self.evidence(seen, joint[..., 0], legal)
+        return jnp.concatenate([new, sums], axis=-1)
 
     def infer(
         self, memory: Float[Array, "*batch units"], seen: Float[Array, "*batch inputs"]
     ) -> Code:
         """The code of what the co-player is after, from the past and the current view."""
-        context = self.memory.head(memory)
+        units = self.config.units
+        context = self.memory.head(memory[..., :units])
+        if self.config.anchors:
+            belief = jax.nn.softmax(memory[..., units:], axis=-1)
+            context = jnp.concatenate([context, belief], axis=-1)
         return split_code(self.inferred(jnp.concatenate([seen, context], axis=-1)))
 
     def encode(self, planes: Float[Array, "*batch height width plane"]) -> Code:
@@ -271,7 +314,21 @@ class GoalModel(eqx.Module):
         """The memory before each step, and after the last."""
         x = self.happened(seen, steps.joint)[:, :, None]
         first, alive = steps.first[..., None], steps.alive[..., None]
-        after = self.memory.unroll(x, steps.start[:, None], first, alive)[1][:, :, 0]
+        units = self.config.units
+        start = steps.start[:, None, :units]
+        after = self.memory.unroll(x, start, first, alive)[1][:, :, 0]
+        if self.config.anchors:
+            speaks = self.evidence(seen, steps.joint[..., 0], steps.observation.legal)
+
+            def add(sums: Float[Array, "line anchor"], row: tuple) -> tuple[Array, Array]:
+                speaks, first, alive = row
+                sums = jnp.where(first, 0.0, sums)
+                sums = jnp.where(alive, sums + speaks, sums)
+                return sums, sums
+
+            rows = jax.tree.map(lambda y: jnp.swapaxes(y, 0, 1), (speaks, first, alive))
+            sums = jax.lax.scan(add, steps.start[:, units:], rows)[1]
+            after = jnp.concatenate([after, jnp.swapaxes(sums, 0, 1)], axis=-1)
         before = jnp.concatenate([steps.start[:, None], after[:, :-1]], axis=1)
         return jnp.where(first, 0.0, before), after[:, -1]
 

@@ -28,6 +28,9 @@ class HopPlusConfig(PPOConfig):
     """Numbers of a goal code."""
     goal_units: int = 64
     """Width of the memory of past boards and actions."""
+    anchors: int = 4
+    """Codes that are learned for themselves; how well each explains a co-player's actions so far is
+    remembered. 0: none."""
     goal_width: int = 64
     """Width of the hidden layers of the goal networks."""
     opponent_hidden: tuple[int, ...] = (128, 128)
@@ -142,6 +145,7 @@ class HopPlusConfig(PPOConfig):
             loss=self.goal_loss,
             goal_dim=self.goal_dim,
             units=self.goal_units,
+            anchors=self.anchors,
             width=self.goal_width,
             opponent_hidden=self.opponent_hidden,
             kl_weight=self.kl_weight,

@@ -87,7 +87,7 @@ class HopPlusPlayer(Player):
     greedy: bool = eqx.field(static=True, default=False)
 
     def start(self, copies: int) -> Memory:
-        units = self.goals.config.units
+        units = self.goals.config.memory
         return HopPlusMemory(jnp.zeros((copies, self.game_seats - 1, units)))
 
     def see(
@@ -150,9 +150,9 @@ class HopPlusPlayer(Player):
     def notice(
         self, game: Game, view: View, after: State, over: Bool[Array, " copy"], memory: Memory
     ) -> Memory:
-        _, seen, alive = self.see(game, view.state)
+        views, seen, alive = self.see(game, view.state)
         joint = jax.vmap(game.last_actions)(after).astype(jnp.int32)
-        new = self.goals.remember(memory.goals, seen, ego_first(joint)[:, 1:])
+        new = self.goals.remember(memory.goals, seen, ego_first(joint)[:, 1:], views.legal)
         new = jnp.where(alive[..., None], new, memory.goals)
         if not self.config.keep_memory:
             new = jnp.where(over[:, None, None], 0.0, new)

@@ -51,7 +51,7 @@ def seen_goals(
     title: str, model: GoalModel, dataset: Dataset, rows: list[dict[str, Any]]
 ) -> SeenGoals:
     samples = samples_of(dataset)
-    lives = lives_of(samples, horizon_of(dataset.game), model.config.units)
+    lives = lives_of(samples, horizon_of(dataset.game), model.config.memory)
     return SeenGoals(
         title=title,
         game=dataset.game,

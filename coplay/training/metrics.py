@@ -23,7 +23,7 @@ METRICS = {
     "opponent_recall_<name>/…": "of these actions, the share that was foreseen (hop)",
     "opponent_f1_<name>/…": "harmonic mean of precision and recall (hop)",
     "opponent_held_loss/…": "cross-entropy on co-players' actions before learning (hop-plus)",
-    "goal_action_loss/…": "cross-entropy of their actions, told the selected board's code (hop-plus)",
+    "goal_action_loss/…": "cross-entropy of actions, told the selected board's code (hop-plus)",
     "goal_reconstruction/…": "error of drawing the selected board from its code (hop-plus)",
     "inferred_reconstruction/…": "the same from the inferred code (hop-plus)",
     "goal_kl/…": "KL of a board's code to N(0, 1), unweighted (hop-plus)",

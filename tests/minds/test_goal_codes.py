@@ -33,7 +33,9 @@ RNG = np.random.default_rng(0)
 
 def random_model(**fields: Any) -> GoalModel:
     """Random numbers in all places; an orthogonal start takes long to compile."""
-    config = GoalConfig(goal_dim=3, units=4, width=5, opponent_hidden=(6, 6), ahead=3, **fields)
+    config = GoalConfig(
+        goal_dim=3, units=4, anchors=2, width=5, opponent_hidden=(6, 6), ahead=3, **fields
+    )
     shapes = eqx.filter_eval_shape(
         lambda key: GoalModel(config, view_shape(GAME), 3, key), jax.random.key(0)
     )
@@ -46,7 +48,7 @@ def random_model(**fields: Any) -> GoalModel:
 
 @cache
 def some_lives() -> Lives:
-    return lives_of(samples_of(collect("stag-hunt", GAME.config, "ns,nh,random", 120, 0)), 5, 4)
+    return lives_of(samples_of(collect("stag-hunt", GAME.config, "ns,nh,random", 120, 0)), 5, 6)
 
 
 def steps() -> Steps:
@@ -136,12 +138,13 @@ def test_remembering_step_by_step_is_the_same() -> None:
     seen = model.see(real.observation)
     lines = np.asarray(jax.jit(lambda *a: model.memories(*a))(seen, real))
     remember = jax.jit(lambda *a: model.remember(*a))
-    memory = jnp.zeros((seen.shape[0], 4))
+    memory = jnp.zeros((seen.shape[0], 6))
     for slot in range(seen.shape[1]):
         memory = jnp.where(real.first[:, slot, None], 0.0, memory)
         alive = np.asarray(real.alive)[:, slot]
         np.testing.assert_allclose(lines[alive, slot], memory[alive], rtol=1e-4, atol=1e-6)
-        memory = remember(memory, seen[:, slot], real.joint[:, slot])
+        legal = real.observation.legal[:, slot]
+        memory = remember(memory, seen[:, slot], real.joint[:, slot], legal)
 
 
 @pytest.mark.parametrize("loss", ["action", "reconstruction"])
@@ -163,7 +166,7 @@ def test_empty_slots_are_in_no_loss_and_every_part_learns(loss: Any) -> None:
     )
     (value, slope), (again, _) = run(model, real), run(model, changed)
     np.testing.assert_allclose(value, again, rtol=1e-6)
-    for name in ("board", "decoder", "memory", "inferred", "opponent", "value"):
+    for name in ("board", "decoder", "memory", "inferred", "opponent", "value", "anchors"):
         moved = any(np.abs(np.asarray(x)).max() > 0 for x in jax.tree.leaves(getattr(slope, name)))
         assert moved == (name != "decoder" or loss == "reconstruction"), name
 

@@ -89,7 +89,7 @@ def test_codes_in_learning_are_those_it_acted_by(played: Any) -> None:
         np.testing.assert_allclose(memory[0].goals[own, :, 0], ours, rtol=1e-3, atol=1e-5)
     assert np.abs(after).max() > 1e-3
     own, _ = learner._with_codes(
-        state.goals, watched, seen, before, jnp.asarray(after.reshape(-1, 4))
+        state.goals, watched, seen, before, jnp.asarray(after.reshape(after.shape[0] * 2, -1))
     )
     group = learner.group(state)
     logits = jax.vmap(lambda actor, x: actor(x), (0, 2), 2)(
