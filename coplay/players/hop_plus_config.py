@@ -90,7 +90,7 @@ class HopPlusConfig(PPOConfig):
     """Steps in a gradient step of the world model."""
     model_rate: float = 1e-3
     """Step size of Adam for the models."""
-    learn_goals: bool = True
+    learn_opponents: bool = True
     """Let goals and opponent model learn."""
     learn_world: bool = True
     """Let the world model learn."""

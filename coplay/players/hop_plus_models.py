@@ -192,7 +192,7 @@ class Models(NamedTuple):
             )
             return new, changed, jax.tree.map(jnp.mean, found)
 
-        if config.learn_goals:
+        if config.learn_opponents:
             lives = state.lives
 
             def goals_loss(model: GoalModel, index: Array, key: Any) -> tuple[Array, dict]:

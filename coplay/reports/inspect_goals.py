@@ -72,6 +72,7 @@ def write(out: Path, seen: SeenGoals) -> dict[str, Any]:
             if counts[step]
         ],
     }
+    figures = _plain(figures)
     write_json(out / "figures.json", figures)
     charts.write_csv(
         out / "probe.csv",
@@ -98,6 +99,15 @@ def write(out: Path, seen: SeenGoals) -> dict[str, Any]:
     _draw_codes(out / "tsne.png", seen, near, pick, "t-SNE")
     _page(out, seen, figures, variance)
     return figures
+
+
+def _plain(value: Any) -> Any:
+    """Figures with None for what is no number: JSON knows no NaN."""
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    return None if isinstance(value, float) and np.isnan(value) else value
 
 
 def _goal(seen: SeenGoals, goal: int) -> str:
