@@ -9,6 +9,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 import tyro
 
+from coplay.commands.arguments import option, parse, values
 from coplay.errors import UserError, WorkerFailed, unknown
 
 GameConfig = TypeVar("GameConfig")
@@ -20,6 +21,9 @@ HELP = """coplay: multi-agent reinforcement learning with and about others
   coplay train PLAYER   train a player by self-play or among others, resume a run
   coplay play           let players play and count what every seat gets; cross-play of runs
   coplay adapt PLAYER   let a player adapt to co-players it does not know
+  coplay collect        keep what players of a mix do, as a dataset
+  coplay pretrain PART  train a model of others or of the world on a dataset
+  coplay inspect PART   look at what such a model knows
   coplay watch RUN      look at an episode, in the terminal or as a GIF
   coplay audit seats    prove that a game and a learner treat every seat alike
   coplay list [FOLDER]  what runs there are, how far, how good
@@ -58,43 +62,6 @@ def run(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         print("coplay: stopped", file=sys.stderr)
         return 130
-
-
-def option(arguments: list[str], name: str) -> str | None:
-    """The value of `--name VALUE` or `--name=VALUE`, before the arguments are parsed in full.
-
-    Which fields a command has depends on the game and on the run it starts from.
-    """
-    for index, argument in enumerate(arguments):
-        if argument == f"--{name}" and index + 1 < len(arguments):
-            return arguments[index + 1]
-        if argument.startswith(f"--{name}="):
-            return argument.partition("=")[2]
-    return None
-
-
-def values(arguments: list[str], name: str) -> list[str]:
-    """All values of an option that may take several, `--name A B …` or `--name=A`."""
-    found = []
-    inside = False
-    for argument in arguments:
-        if argument.startswith("--"):
-            own, _, value = argument[2:].partition("=")
-            inside = own == name
-            found += [value] if inside and value else []
-        elif inside:
-            found.append(argument)
-    return found
-
-
-def parse(kind: Any, arguments: list[str], command: str, default: Any = None) -> Any:
-    """The arguments as a dataclass; wrong ones end the program with code 2 and a message."""
-    return tyro.cli(
-        kind,
-        args=arguments,
-        prog=f"coplay {command}",
-        **({} if default is None else {"default": default}),
-    )
 
 
 # --- train -------------------------------------------------------------------------------------
@@ -483,11 +450,28 @@ def bench(arguments: list[str]) -> int:
     return run_bench(parse(BenchArguments, arguments, "bench"))
 
 
+# --- datasets and models of HOP+ ----------------------------------------------------------------
+
+
+def of_minds(name: str) -> Callable[[list[str]], int]:
+    """A command that `coplay.commands.minds` has."""
+
+    def run_it(arguments: list[str]) -> int:
+        from coplay.commands import minds
+
+        return getattr(minds, name)(arguments)
+
+    return run_it
+
+
 COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "train": train,
     "play": play,
     "audit": audit,
     "adapt": adapt,
+    "collect": of_minds("collect"),
+    "pretrain": of_minds("pretrain"),
+    "inspect": of_minds("inspect"),
     "watch": watch,
     "list": list_runs,
     "bench": bench,

@@ -5,7 +5,8 @@ Modules act on arrays with any leading axes, so one matrix product serves a whol
 
 import dataclasses
 import math
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -34,6 +35,25 @@ def orthogonal(key: PRNGKeyArray, rows: int, columns: int) -> Float[Array, "row 
 
     basis = jax.lax.fori_loop(0, 40, improve, start)
     return basis if rows <= columns else basis.T
+
+
+def plain_start(make: Callable[[PRNGKeyArray], Any], key: PRNGKeyArray) -> Any:
+    """The module that `make` would give, with other numbers to begin with: normal matrices of
+    variance 1 / inputs, zeros elsewhere. For modules of many layers: compiling an orthogonal start
+    for each takes far longer than drawing all numbers at once."""
+    shapes = eqx.filter_eval_shape(make, key)
+    leaves, structure = jax.tree.flatten(shapes)
+    sizes = [math.prod(leaf.shape) if len(leaf.shape) == 2 else 0 for leaf in leaves]
+    numbers = jax.random.normal(key, (sum(sizes),))
+    begun, values = 0, []
+    for leaf, size in zip(leaves, sizes, strict=True):
+        some = numbers[begun : begun + size]
+        begun += size
+        full = (
+            some.reshape(leaf.shape) / math.sqrt(leaf.shape[1]) if size else jnp.zeros(leaf.shape)
+        )
+        values.append(full)
+    return jax.tree.unflatten(structure, values)
 
 
 class Linear(eqx.Module):

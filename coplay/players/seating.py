@@ -19,6 +19,8 @@ from coplay.errors import UserError, unknown
 from coplay.games.game import Game
 from coplay.players.hop import HOP
 from coplay.players.hop_config import HOPConfig
+from coplay.players.hop_plus import HopPlus
+from coplay.players.hop_plus_config import HopPlusConfig
 from coplay.players.learner import Learner
 from coplay.players.player import Player
 from coplay.players.ppo import PPO, PPOConfig
@@ -29,6 +31,7 @@ LEARNERS: dict[str, tuple[type, Callable[..., Learner]]] = {
     "ppo": (PPOConfig, PPO),
     "ppo-gru": (RecurrentPPOConfig, RecurrentPPO),
     "hop": (HOPConfig, HOP),
+    "hop-plus": (HopPlusConfig, HopPlus),
 }
 """name -> (configuration, learner); see `Learner` for how a learner is made."""
 

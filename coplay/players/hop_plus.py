@@ -1,0 +1,484 @@
+"""HOP+: latent goals of co-players, a model of others, a model of the world, and PPO.
+
+The player (`coplay.players.hop_plus_player`) infers a goal code for every co-player and acts on its
+view and those codes, by its actor or by planning. One update of the learner, from top to bottom of
+`HopPlus.update`: codes of all steps; imagined steps, if there are to be any; PPO on real and
+imagined steps together (`coplay.players.ppo`, unchanged: codes are further features of the view);
+then the models learn from their buffers.
+
+The models are of the game and of players in it, not of a seat, so all seats of a learner share
+them; actors and critics are as `parameters` says.
+"""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+
+from coplay.errors import UserError
+from coplay.games.game import Game, Observation
+from coplay.minds.goal_codes import (
+    GoalModel,
+    Steps,
+    new_goal_model,
+    refuse_unknown_features,
+)
+from coplay.minds.imagination import Imagined, Start, imagine
+from coplay.minds.imagined_game import ImaginedGame, imagined_state
+from coplay.minds.networks import Network, ViewShape, flatten
+from coplay.minds.opponent_model import accuracy
+from coplay.minds.world_model import (
+    WorldModel,
+    new_world_model,
+    refuse_unseen,
+)
+from coplay.players.hop_plus_config import HopPlusConfig
+from coplay.players.hop_plus_models import HopPlusState, Models, Watched
+from coplay.players.hop_plus_player import HopPlusPlayer, ego_first, told
+from coplay.players.learner import Learner, of_seats
+from coplay.players.player import Group
+from coplay.players.ppo import PPO, Batch, PPOState
+from coplay.training.advantages import masked_mean
+from coplay.training.rollout import Trajectory
+
+
+class HopPlus(Learner):
+    """See the module docstring."""
+
+    config: HopPlusConfig = eqx.field(static=True)
+    shape: ViewShape
+    game_seats: int = eqx.field(static=True)
+    seats: tuple[int, ...] = eqx.field(static=True)
+    active: tuple[int, ...] = eqx.field(static=True)
+
+    play_fields = HopPlusConfig.play_fields
+
+    def check(self, game: Game) -> None:
+        refuse_unknown_features(game)
+        if self.config.has_world:
+            refuse_unseen(game)
+        if self.game_seats < 2:
+            raise UserError("HOP+ thinks about co-players: the game needs at least two seats")
+        if self.config.goals:
+            self._pretrained_goals(game)
+        if self.config.world_model:
+            self._pretrained_world(game)
+
+    def _pretrained_goals(self, game: Game | None = None) -> GoalModel:
+        # Datasets and runs hold players: the import waits until it is needed.
+        from pathlib import Path
+
+        from coplay.training.pretrain_goals import load_goals
+
+        model, about = load_goals(Path(self.config.goals))
+        if game is not None and (about.game_name, about.game) != (game.name, _config(game)):
+            raise UserError(f"goals '{self.config.goals}' are of another game or another board")
+        if model.config.goal_dim != self.config.goal_dim:
+            raise UserError(
+                f"goals '{self.config.goals}' have {model.config.goal_dim} numbers: give "
+                f"--goal-dim {model.config.goal_dim}"
+            )
+        return model
+
+    def _pretrained_world(self, game: Game | None = None) -> WorldModel:
+        from pathlib import Path
+
+        from coplay.training.pretrain_world import load_world
+
+        model, about = load_world(Path(self.config.world_model))
+        if game is not None and (about.game_name, about.game) != (game.name, _config(game)):
+            raise UserError(
+                f"world_model '{self.config.world_model}' is of another game or another board"
+            )
+        return model
+
+    # --- parameters and players ----------------------------------------------------------------
+
+    @property
+    def _ppo(self) -> PPO:
+        """PPO on views with goal codes."""
+        shape, codes = self.shape, 0
+        if self.config.goal != "none":
+            codes = (self.game_seats - 1) * self.config.goal_dim
+        wide = ViewShape(shape.planes, shape.features + codes, shape.actions)
+        return PPO(
+            config=self.config,
+            shape=wide,
+            game_seats=self.game_seats,
+            seats=self.seats,
+            active=self.active,
+        )
+
+    @property
+    def _models(self) -> Models:
+        return Models(self.config, self.shape, self.game_seats, self.active)
+
+    def init(self, key: PRNGKeyArray, streams: Int[Array, " seat"]) -> HopPlusState:
+        policy_key, goal_key, world_key = jax.random.split(key, 3)
+        config, shape = self.config, self.shape
+        goals = (
+            self._pretrained_goals()
+            if config.goals
+            else new_goal_model(config.goal_config, shape, self.game_seats, goal_key)
+        )
+        world = None
+        if config.has_world:
+            world = (
+                self._pretrained_world()
+                if config.world_model
+                else new_world_model(
+                    config.world_config, shape.planes[2], self.game_seats, shape.actions, world_key
+                )
+            )
+        start = self._models.optimiser.init
+        return HopPlusState(
+            policy=self._ppo.init(policy_key, streams),
+            goals=goals,
+            world=world,
+            goals_optimiser=start(goals),
+            world_optimiser=None if world is None else start(world),
+            lives=self._models.no_lives(goals.config.memory),
+            steps=None if world is None else self._models.no_steps(),
+            lines=jnp.int32(0),
+            rows=jnp.int32(0),
+            rounds=jnp.int32(0),
+        )
+
+    def group(self, state: HopPlusState) -> Group:
+        inner = self._ppo.group(state.policy)
+        rows = self._ppo._rows
+        critic = jax.tree.map(lambda x: x[rows], state.policy.critic)
+        actor, identity = inner.player.actor, inner.player.identity  # type: ignore[attr-defined]
+        if inner.shared:
+            critic = jax.tree.map(lambda x: x[0], critic)
+            models = (state.goals, state.world)
+        else:
+            count = len(self.active)
+            critic = jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *x.shape[1:])), critic)
+            models = jax.tree.map(
+                lambda x: jnp.broadcast_to(x, (count, *x.shape)), (state.goals, state.world)
+            )
+        player = HopPlusPlayer(
+            actor,
+            critic,
+            identity,
+            *models,
+            self.config,
+            self.game_seats,
+            self.config.plan_training,
+        )
+        return Group(player, self.active, inner.shared)
+
+    def player(self, state: HopPlusState, seat: int, greedy: bool = False) -> HopPlusPlayer:
+        row = self.seats.index(seat) if self.config.parameters == "separate" else 0
+        actor, critic = jax.tree.map(lambda x: x[row], (state.policy.actor, state.policy.critic))
+        identity = state.policy.identity[0, seat]
+        planned = self.config.planner != "none"
+        return HopPlusPlayer(
+            actor,
+            critic,
+            identity,
+            state.goals,
+            state.world,
+            self.config,
+            self.game_seats,
+            True,
+            greedy or planned,
+        )
+
+    def alone(self, state: HopPlusState, seat: int, at: int) -> tuple["HopPlus", HopPlusState]:
+        """With empty buffers: what was played among others says little about new co-players."""
+        policy = self._ppo.alone(state.policy, seat, at)[1]
+        learner = dataclasses.replace(self, seats=(at,), active=(at,))
+        return learner, state._replace(
+            policy=policy,
+            lives=learner._models.no_lives(state.goals.config.memory),
+            steps=None if state.world is None else learner._models.no_steps(),
+            lines=jnp.int32(0),
+            rows=jnp.int32(0),
+        )
+
+    # --- from what was played to lines and steps -----------------------------------------------
+
+    def watch(self, game: Game, trajectory: Trajectory) -> Watched:
+        steps, copies, seats = trajectory.alive.shape
+        assert trajectory.past is not None and trajectory.memory is not None
+        joint = jax.vmap(jax.vmap(game.last_actions))(trajectory.after).astype(jnp.int32)
+        alive = trajectory.alive
+        # In a life that goes on, the next row is its next step.
+        goes_on = jnp.concatenate([alive[1:], jnp.zeros_like(alive[:1])])
+        goes_on &= alive & ~trajectory.over[..., None]
+
+        def backward(later: tuple, row: tuple) -> tuple[tuple, tuple]:
+            count, gained = later
+            goes_on, reward, over = row
+            count = jnp.where(goes_on, count + 1, 0)
+            total = jnp.sum(reward, axis=-1, keepdims=True)
+            others = (total - reward) / max(seats - 1, 1)
+            gained = others + self.config.discount * jnp.where(over[:, None], 0.0, gained)
+            return (count, gained), (count, gained)
+
+        start = (jnp.zeros((copies, seats), jnp.int32), jnp.zeros((copies, seats)))
+        rows = (goes_on, trajectory.reward, trajectory.over)
+        left, target = jax.lax.scan(backward, start, rows, reverse=True)[1]
+
+        def lines(x: Shaped[Array, "time copy seat *rest"]) -> Shaped[Array, "line time *rest"]:
+            return jnp.moveaxis(x, 0, 2).reshape(copies * seats, steps, *x.shape[3:])
+
+        fresh = trajectory.past.first & (not self.config.keep_memory)
+        lives = Steps(
+            observation=jax.tree.map(lines, trajectory.observation),
+            following=lines(trajectory.final.planes),
+            joint=lines(ego_first(joint)),
+            alive=lines(alive),
+            first=lines(fresh),
+            left=lines(left),
+            target=lines(target),
+            start=self._remembered(trajectory.memory, copies).reshape(copies * seats, -1),
+        )
+        after = jax.tree.map(lambda x: x[-1], trajectory.after)
+        still = jax.vmap(game.alive)(after) & ~trajectory.over[-1][:, None]
+        return Watched(
+            game=game,
+            lives=lives,
+            own=of_seats(trajectory, self.active),
+            alive=alive,
+            joint=joint,
+            state=trajectory.state,
+            # A new episode begins with everybody in the game.
+            last_alive=still | trajectory.over[-1][:, None],
+            everyone_last=trajectory.last,
+        )
+
+    def _remembered(self, memory: Any, copies: int) -> Float[Array, "copy seat units"]:
+        """What active seats remembered of each seat before the rollout. They share a model, so they
+        remember the same; nobody remembers itself."""
+        mine = memory[self.active].goals  # [own, copy, other, unit]
+        seats = self.game_seats
+        found = []
+        for seat in range(seats):
+            who = next((k for k, own in enumerate(self.active) if own != seat), None)
+            if who is None:
+                found.append(jnp.zeros((copies, mine.shape[-1])))
+            else:
+                found.append(mine[who, :, (seat - self.active[who] - 1) % seats])
+        return jnp.stack(found, axis=1)
+
+    # --- learning ------------------------------------------------------------------------------
+
+    def update(
+        self,
+        key: PRNGKeyArray,
+        state: HopPlusState,
+        trajectory: Watched,
+        progress: Float[Array, ""],
+    ) -> tuple[HopPlusState, dict[str, Float[Array, "seat *action"]]]:
+        imagine_key, policy_key, goal_key, world_key = jax.random.split(key, 4)
+        seen, memory, after = self._memories(state.goals, trajectory)
+        own, metrics = self._with_codes(state.goals, trajectory, seen, memory, after)
+        imagined = None
+        if self.config.imagination > 0:
+            imagined = self._imagine(imagine_key, state, trajectory, memory)
+        policy, learned = self._learn_policy(policy_key, state.policy, own, imagined, progress)
+        metrics |= learned
+        state = self._models.fill(state._replace(policy=policy), trajectory, memory)
+        due = state.rounds % self.config.model_every == 0
+        state, terms = self._models.learn(state, goal_key, world_key, due)
+        metrics |= {name: jnp.full(len(self.active), value) for name, value in terms.items()}
+        return state._replace(rounds=state.rounds + 1), metrics
+
+    def _memories(
+        self, goals: GoalModel, new: Watched
+    ) -> tuple[
+        Float[Array, "line time inputs"],
+        Float[Array, "line time units"],
+        Float[Array, "line units"],
+    ]:
+        """What is seen of all seats, the memory of them before each step, and after the last."""
+        seen = goals.see(new.lives.observation)
+        memory, after = goals.unrolled(seen, new.lives)
+        return seen, memory, after
+
+    def _with_codes(
+        self,
+        goals: GoalModel,
+        new: Watched,
+        seen: Float[Array, "line time inputs"],
+        memory: Float[Array, "line time units"],
+        after: Float[Array, "line units"],
+    ) -> tuple[Trajectory, dict[str, Array]]:
+        """The own trajectory with views that are told goal codes, and how well co-players' actions
+        were foreseen, before anything is learned from them."""
+        steps, copies, seats = new.alive.shape
+        inferred = self.config.goal == "inferred"
+        z = goals.infer(memory, seen).mean
+        z = z if inferred else jnp.zeros_like(z)
+        log_probs = goals.foresee(seen, z, new.lives.observation.legal)
+        watched = np.zeros(seats, bool)
+        for seat in range(seats):
+            watched[seat] = any(own != seat for own in self.active)
+        mask = new.lives.alive & jnp.asarray(np.tile(watched, copies))[:, None]
+        found = accuracy(log_probs, new.lives.joint[..., 0].astype(jnp.int32), mask)
+        count = len(self.active)
+        metrics = {
+            "opponent_top1": jnp.full(count, found.top1),
+            "opponent_top3": jnp.full(count, found.top3),
+            "opponent_held_loss": jnp.full(count, found.loss),
+        }
+        for name in ("counts", "ratio", "precision", "recall", "f1"):
+            value = getattr(found, name)
+            title = "opponent_count" if name == "counts" else f"opponent_{name}"
+            metrics[title] = jnp.broadcast_to(value, (count, *value.shape))
+        own = new.own._replace(past=None, memory=None, episode_reward=None, episode_steps=None)  # type: ignore[arg-type]
+        if self.config.goal == "none":
+            return own, metrics
+        codes = jnp.moveaxis(z.reshape(copies, seats, steps, -1), 2, 0)  # [time, copy, seat, code]
+        last_seen = goals.see(new.everyone_last)
+        # A new episode begins with an empty memory, unless memory is kept.
+        ended = new.own.over[-1] & (not self.config.keep_memory)
+        end = jnp.where(ended[:, None, None], 0.0, after.reshape(copies, seats, -1))
+        last_z = goals.infer(end, last_seen).mean
+        last_z = last_z if inferred else jnp.zeros_like(last_z)
+        return own._replace(
+            observation=self._tell(own.observation, codes, new.alive),
+            # At the horizon the code of the last step stands for the one after it.
+            final=self._tell(own.final, codes, new.alive),
+            last=self._tell(own.last, last_z, new.last_alive),
+        ), metrics
+
+    def _tell(
+        self,
+        views: Observation,
+        codes: Float[Array, "*batch seat code"],
+        alive: Bool[Array, "*batch seat"],
+    ) -> Observation:
+        """Views [..., own, ...] of the active seats with the codes of their co-players."""
+        seats = self.game_seats
+        order = (np.array(self.active)[:, None] + np.arange(1, seats)) % seats  # [own, other]
+        features = told(views.features, codes[..., order, :], alive[..., order])
+        return views._replace(features=features)
+
+    # --- imagination ---------------------------------------------------------------------------
+
+    def _imagine(
+        self,
+        key: PRNGKeyArray,
+        state: HopPlusState,
+        new: Watched,
+        memory: Float[Array, "line time units"],
+    ) -> Imagined:
+        """Imagined steps of every active seat, [time, copy, own, ...]; they begin at real steps of
+        seats in the game, with what was remembered there."""
+        config = self.config
+        steps, copies, seats = new.alive.shape
+        share = config.imagination / (1 - config.imagination)
+        count = max(round(copies * share / config.minibatches), 1) * config.minibatches
+        assert state.world is not None
+        game = ImaginedGame(state.world, new.game.config.horizon)  # type: ignore[attr-defined]
+        remembered = jnp.moveaxis(memory.reshape(copies, seats, steps, -1), 2, 0)
+        flat = jax.tree.map(lambda x: x.reshape(steps * copies, *x.shape[2:]), new.state)
+        remembered = remembered.reshape(steps * copies, seats, -1)
+        told_codes, inferred = config.goal != "none", config.goal == "inferred"
+        rows = np.broadcast_to(self._ppo._rows, len(self.active))
+        actors = jax.tree.map(lambda x: x[rows], state.policy.actor)
+        identity = state.policy.identity[0, np.array(self.active)]
+
+        def tell(view: Observation, z: Array, there: Array) -> Observation:
+            return view._replace(features=told(view.features, z, there)) if told_codes else view
+
+        def one_seat(
+            key: PRNGKeyArray, seat: Int[Array, ""], actor: Network, identity: Array
+        ) -> Imagined:
+            pick_key, play_key = jax.random.split(key)
+            alive = jnp.take(new.alive, seat, axis=2).reshape(-1)
+            luck = jax.random.uniform(pick_key, ((steps + 1) * count,))
+            chosen = _one_of(alive, luck)
+            others = (seat + jnp.arange(1, seats)) % seats
+            at = jax.tree.map(lambda x: x[chosen], flat)
+            begun = jax.vmap(lambda one: imagined_state(new.game, new.game.ego_state(one, seat)))(
+                at
+            )
+            starts = Start(begun, remembered[chosen][:, others])
+            starts = jax.tree.map(lambda x: x.reshape(steps + 1, count, *x.shape[1:]), starts)
+            return imagine(
+                game,
+                state.goals,
+                lambda view: actor(flatten(view, identity)),
+                tell,
+                inferred,
+                starts,
+                play_key,
+            )
+
+        keys = jax.random.split(key, len(self.active))
+        seat = jnp.array(self.active)
+        found: Imagined = jax.vmap(one_seat)(keys, seat, actors, identity)
+        last = jax.tree.map(lambda x: jnp.moveaxis(x, 0, 1), found.last)
+        rest = found._replace(last=None)  # type: ignore[arg-type]
+        return jax.tree.map(lambda x: jnp.moveaxis(x, 0, 2), rest)._replace(last=last)
+
+    # --- PPO -----------------------------------------------------------------------------------
+
+    def _learn_policy(
+        self,
+        key: PRNGKeyArray,
+        state: PPOState,
+        own: Trajectory,
+        imagined: Imagined | None,
+        progress: Float[Array, ""],
+    ) -> tuple[PPOState, dict[str, Float[Array, " seat"]]]:
+        """PPO on real and imagined steps together; losses, rewards and returns of both apart."""
+        ppo, real = self._ppo, own.alive.shape[1]
+        both = own if imagined is None else _joined(own, imagined)
+        new, metrics = ppo.update(key, state, both, progress)
+        _, batch = ppo._prepare(state, both)
+        after = jax.tree.map(lambda x: x[ppo._rows], new)
+        for name, part in (("real", np.s_[:, :real]), ("imagined", np.s_[:, real:])):
+            if name == "real" or imagined is not None:
+                some: Batch = jax.tree.map(lambda x, part=part: x[part], batch)
+                terms = jax.vmap(ppo._gradients)(after, some)[1]
+                returns = jax.vmap(masked_mean, in_axes=(0, 0, None))(
+                    some.target, some.alive, (0, 1)
+                )
+                chosen = np.s_[:, :real] if name == "real" else np.s_[:, real:]
+                reward = masked_mean(both.reward[chosen], both.alive[chosen], (0, 1))
+                metrics |= {
+                    f"{name}_policy_loss": terms.policy_loss.reshape(-1),
+                    f"{name}_value_loss": terms.value_loss.reshape(-1),
+                    f"{name}_return": returns.reshape(-1),
+                    f"{name}_reward": reward,
+                }
+        return (new if self.config.learn_policy else state), metrics
+
+
+def _joined(own: Trajectory, imagined: Imagined) -> Trajectory:
+    """Real and imagined steps, the imagined copies behind the real ones."""
+    fields = ("observation", "alive", "action", "log_policy", "reward", "terminated", "truncated")
+    parts = {
+        name: jax.tree.map(
+            lambda x, y: jnp.concatenate([x, y.astype(x.dtype)], axis=1),
+            getattr(own, name),
+            getattr(imagined, name),
+        )
+        for name in (*fields, "final")
+    }
+    last = jax.tree.map(
+        lambda x, y: jnp.concatenate([x, y.astype(x.dtype)]), own.last, imagined.last
+    )
+    over = jnp.concatenate([own.over, imagined.over[..., 0]], axis=1)
+    return own._replace(last=last, over=over, **parts)
+
+
+def _one_of(mask: Bool[Array, " row"], luck: Float[Array, " number"]) -> Int[Array, " number"]:
+    """Rows in the mask, each drawn by a number in [0, 1); the last row if there are none."""
+    ranks = jnp.cumsum(mask)
+    rank = 1 + jnp.floor(luck * jnp.maximum(ranks[-1], 1)).astype(ranks.dtype)
+    return jnp.minimum(jnp.searchsorted(ranks, rank), mask.shape[0] - 1)
+
+
+def _config(game: Game) -> Any:
+    return getattr(game, "config", None)

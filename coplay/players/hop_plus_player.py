@@ -1,0 +1,166 @@
+"""The player of HOP+: infers codes of what its co-players are after, and acts on them."""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
+
+from coplay.games.game import Game, Observation, State
+from coplay.minds import categorical
+from coplay.minds.goal_codes import GoalModel
+from coplay.minds.imagined_game import ImaginedGame, imagined_state
+from coplay.minds.networks import Network, flatten
+from coplay.minds.planning import Mind, World, boltzmann, mean_over_draws, search
+from coplay.minds.world_model import WorldModel
+from coplay.players.hop_plus_config import HopPlusConfig
+from coplay.players.player import Insight, Memory, Player, View
+
+
+class HopPlusMemory(NamedTuple):
+    """What is remembered of each co-player, the next seat first, as `GoalModel.remember` gives."""
+
+    goals: Float[Array, "copy other units"]
+
+
+def told(
+    features: Float[Array, "*batch feature"],
+    z: Float[Array, "*batch other code"],
+    alive: Bool[Array, "*batch other"],
+) -> Float[Array, "*batch more"]:
+    """Features of ego views with the goal codes of co-players, 0 for those that left."""
+    known = jnp.where(alive[..., None], z, 0.0)
+    return jnp.concatenate([features, known.reshape(*features.shape[:-1], -1)], axis=-1)
+
+
+def ego_first(joint: Integer[Array, "*batch seat"]) -> Integer[Array, "*batch seat seat"]:
+    """What all did, as each seat sees it: itself first."""
+    seats = joint.shape[-1]
+    return joint[..., (np.arange(seats)[:, None] + np.arange(seats)) % seats]
+
+
+class CodeWorld(World):
+    """Co-players that act by the opponent model, each with a goal code that lasts; positions judged
+    by actor and critic, which are told the codes.
+
+    z: [tree, other, code]. policy_told: whether actor and critic have inputs for codes.
+    """
+
+    actor: Network
+    critic: Network
+    goals: GoalModel
+    identity: Float[Array, " id"]
+    z: Float[Array, "tree other code"]
+    policy_told: bool = eqx.field(static=True)
+
+    def others(
+        self, game: Game, observation: Observation, state: State, mind: Mind
+    ) -> Float[Array, "tree other action"]:
+        seen = jax.tree.map(lambda x: x[:, 1:], observation)
+        return self.goals.foresee(self.goals.see(seen), self.z, seen.legal)
+
+    def judge(
+        self, game: Game, observation: Observation, state: State
+    ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
+        if self.policy_told:
+            alive = jax.vmap(game.alive)(state)[:, 1:]
+            observation = observation._replace(features=told(observation.features, self.z, alive))
+        view = flatten(observation, self.identity)
+        log_policy = categorical.log_policy(self.actor(view), observation.legal)
+        return log_policy, self.critic(view)[..., 0]
+
+
+class HopPlusPlayer(Player):
+    """Acts by its actor, or plans. In a group every array has a leading [seat] axis; the models'
+    are the same for all seats. plans: whether the planner is used at all."""
+
+    actor: Network
+    critic: Network
+    identity: Float[Array, "*seat id"]
+    goals: GoalModel
+    world: WorldModel | None
+    config: HopPlusConfig = eqx.field(static=True)
+    game_seats: int = eqx.field(static=True)
+    plans: bool = eqx.field(static=True)
+    greedy: bool = eqx.field(static=True, default=False)
+
+    def start(self, copies: int) -> Memory:
+        units = self.goals.config.memory
+        return HopPlusMemory(jnp.zeros((copies, self.game_seats - 1, units)))
+
+    def see(
+        self, game: Game, state: State
+    ) -> tuple[Observation, Float[Array, "copy other inputs"], Bool[Array, "copy other"]]:
+        """The co-players' own views, what the goal model makes of them, and who is in the game."""
+        views = jax.tree.map(lambda x: x[:, 1:], jax.vmap(game.observe)(state))
+        return views, self.goals.see(views), jax.vmap(game.alive)(state)[:, 1:]
+
+    def act(
+        self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
+    ) -> tuple[Float[Array, "copy action"], Memory]:
+        config = self.config
+        _, seen, alive = self.see(game, view.state)
+        code = self.goals.infer(memory.goals, seen)
+        mean = code.mean if config.goal == "inferred" else jnp.zeros_like(code.mean)
+        legal = view.observation.legal
+        if config.planner == "none" or not self.plans:
+            observation = view.observation
+            if config.goal != "none":
+                observation = observation._replace(features=told(observation.features, mean, alive))
+            logits = self.actor(flatten(observation, self.identity))
+        else:
+            noise_key, seed_key = jax.random.split(key)
+            noise = jax.random.normal(noise_key, (config.draws * mean.size,))
+            noise = noise.reshape(config.draws, *mean.shape)
+            spread = jnp.exp(0.5 * code.log_variance) if config.goal == "inferred" else 0.0
+            q = self.plan(game, seed_key, view, mean + spread * noise)
+            logits = boltzmann(q, legal, config.beta, True, config.q_range)
+        if self.greedy:
+            logits = categorical.only_best(logits, legal)
+        return logits, memory
+
+    def plan(
+        self, game: Game, key: PRNGKeyArray, view: View, z: Float[Array, "draw copy other code"]
+    ) -> Float[Array, "copy action"]:
+        """Q of every action: one search per draw of codes, averaged. Trees are [draw * copy]."""
+        config, copies = self.config, view.alive.shape[0]
+        state: Any = view.state
+        playing: Game = game
+        if config.plan_over == "model":
+            assert self.world is not None
+            playing = ImaginedGame(self.world, game.config.horizon)  # type: ignore[attr-defined]
+            state = jax.vmap(imagined_state, in_axes=(None, 0))(game, view.state)
+        state = jax.tree.map(
+            lambda x: jnp.broadcast_to(x, (config.draws, *x.shape)).reshape(-1, *x.shape[1:]), state
+        )
+        seeds = jax.random.bits(key, (config.draws * copies,), jnp.uint32)
+        world = CodeWorld(
+            self.actor,
+            self.critic,
+            self.goals,
+            self.identity,
+            z.reshape(-1, *z.shape[2:]),
+            config.goal != "none",
+        )
+        found = search(world, playing, config.search_config(game.actions), state, (), seeds)
+        return mean_over_draws(found, view.observation.legal, config.draws)
+
+    def notice(
+        self, game: Game, view: View, after: State, over: Bool[Array, " copy"], memory: Memory
+    ) -> Memory:
+        views, seen, alive = self.see(game, view.state)
+        joint = jax.vmap(game.last_actions)(after).astype(jnp.int32)
+        new = self.goals.remember(memory.goals, seen, ego_first(joint)[:, 1:], views.legal)
+        new = jnp.where(alive[..., None], new, memory.goals)
+        if not self.config.keep_memory:
+            new = jnp.where(over[:, None, None], 0.0, new)
+        return HopPlusMemory(new)
+
+    def insight(self, game: Game, view: View, memory: Memory) -> Insight:
+        """Actions foreseen by the opponent model with the inferred codes."""
+        views, seen, _ = self.see(game, view.state)
+        z = self.goals.infer(memory.goals, seen).mean
+        z = z if self.config.goal == "inferred" else jnp.zeros_like(z)
+        return Insight(None, jnp.exp(self.goals.foresee(seen, z, views.legal)))

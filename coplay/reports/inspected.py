@@ -1,0 +1,119 @@
+"""What `coplay inspect` looks at: a model of a folder, and samples it has not learned from."""
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from coplay.errors import UserError
+from coplay.evaluation.bayes_filter import Filtered
+from coplay.games import game_parts
+from coplay.games.game import Game
+from coplay.minds.goal_codes import GoalModel
+from coplay.minds.world_model import WorldModel
+from coplay.players.hop_plus import HopPlus
+from coplay.players.hop_plus_models import HopPlusState
+from coplay.training.collect import collect
+from coplay.training.dataset import Dataset, Samples, horizon_of, load_dataset, samples_of
+from coplay.training.pretrain import Pretrained, read_metrics
+from coplay.training.pretrain_goals import Foreseen, best_of, foreseen, lives_of, load_goals
+from coplay.training.pretrain_world import load_world
+from coplay.training.run import RunFolder, load_learner
+
+
+class SeenGoals(NamedTuple):
+    """A goal model and what it says of samples that it has not learned from.
+
+    best: the Bayes filter; None if the players' policies are not known. rows: its record over
+    training. title: what was looked at.
+    """
+
+    title: str
+    game: Game
+    kinds: tuple[str, ...]
+    samples: Samples
+    found: Foreseen
+    best: Filtered | None
+    rows: list[dict[str, Any]]
+
+
+class SeenWorld(NamedTuple):
+    """A world model and samples that it has not learned from; otherwise like `SeenGoals`."""
+
+    title: str
+    game: Game
+    model: WorldModel
+    samples: Samples
+    rows: list[dict[str, Any]]
+
+
+def find_goals(given: Any) -> SeenGoals:
+    """What the arguments of `coplay inspect opponent-model` and `goals` mean."""
+    if _is_run(given.run):
+        state, dataset = _of_run(given)
+        return seen_goals(str(given.run), state.goals, dataset, [])
+    model, about = load_goals(given.run)
+    rows = read_metrics(given.run)
+    return seen_goals(str(given.run), model, _held_out(given, about), rows)
+
+
+def seen_goals(
+    title: str, model: GoalModel, dataset: Dataset, rows: list[dict[str, Any]]
+) -> SeenGoals:
+    samples = samples_of(dataset)
+    lives = lives_of(samples, horizon_of(dataset.game), model.config.memory)
+    return SeenGoals(
+        title=title,
+        game=dataset.game,
+        kinds=dataset.kinds,
+        samples=samples,
+        found=foreseen(model, lives),
+        best=best_of(dataset),
+        rows=rows,
+    )
+
+
+def find_world(given: Any) -> SeenWorld:
+    """What the arguments of `coplay inspect world-model` mean."""
+    if _is_run(given.run):
+        state, dataset = _of_run(given)
+        if state.world is None:
+            raise UserError(f"{given.run} has no world model: train with --imagination above 0")
+        return SeenWorld(str(given.run), dataset.game, state.world, samples_of(dataset), [])
+    model, about = load_world(given.run)
+    rows = read_metrics(given.run)
+    dataset = _held_out(given, about)
+    return SeenWorld(str(given.run), dataset.game, model, samples_of(dataset), rows)
+
+
+def _is_run(folder: Path) -> bool:
+    """Whether a folder holds a training run."""
+    path = RunFolder(folder).config_file
+    try:
+        return "player" in json.loads(path.read_text())
+    except (OSError, json.JSONDecodeError):
+        return False
+
+
+def _of_run(given: Any) -> tuple[HopPlusState, Dataset]:
+    """The learner of a run of hop-plus, and a dataset: the one that is named, or one played now."""
+    learner, state = load_learner(str(given.run))
+    if not isinstance(learner, HopPlus):
+        raise UserError(f"{given.run} is no run of hop-plus: it has no such models")
+    config = RunFolder(given.run).read_config()
+    if given.data is not None:
+        return state, load_dataset(given.data)
+    game = game_parts(config.game_name)[1](config.game)
+    mix = given.mix or ",".join([*game.scripted, "random"])
+    return state, collect(config.game_name, config.game, mix, given.samples, given.seed)
+
+
+def _held_out(given: Any, about: Pretrained) -> Dataset:
+    """The dataset to look with: one that is named, or what was held out in training."""
+    if given.data is not None:
+        dataset = load_dataset(given.data)
+        if (dataset.game_name, dataset.game_config) != (about.game_name, about.game):
+            raise UserError(f"{given.data} is of another game than {given.run}")
+        return dataset
+    if not Path(about.data).exists():
+        raise UserError(f"the dataset {about.data} is not there any more: name one by --data")
+    return load_dataset(Path(about.data)).split(about.fit.held_out)[1]

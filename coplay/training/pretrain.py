@@ -1,0 +1,221 @@
+"""Training a model on a dataset: minibatches compiled by the epoch, a folder with the result.
+
+config.json   metrics.jsonl   model.npz   summary.json
+
+The folder appears when the training is done, whole or not at all.
+"""
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+import coplay
+from coplay.config import from_json, to_json
+from coplay.errors import UserError
+from coplay.files import write_json
+from coplay.games import game_parts
+from coplay.games.game import Game
+from coplay.training import checkpoints
+from coplay.training.dataset import Dataset, refuse_if_taken
+from coplay.training.run import versions
+
+Model = Any  # an equinox module
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class FitConfig:
+    """How a model is fitted to a dataset."""
+
+    epochs: int = 12
+    """Passes over the samples."""
+    batch: int = 2048
+    """Samples in each gradient step, about."""
+    learning_rate: float = 2e-3
+    """Step size of Adam, falling linearly to 0."""
+    gradient_clip: float = 1.0
+    """Largest norm of the gradient."""
+    held_out: float = 0.2
+    """Share of the episodes that is not learned from, to measure by."""
+    seed: int = 0
+    """Seed of all randomness."""
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch", "learning_rate", "gradient_clip"):
+            if getattr(self, name) <= 0:
+                raise UserError(f"{name} must be above 0, not {getattr(self, name)}")
+        if not 0 < self.held_out < 1:
+            raise UserError(f"held_out must be between 0 and 1, not {self.held_out}")
+
+
+class Task(NamedTuple):
+    """What to fit.
+
+    items: how many there are to draw minibatches from. per_batch: how many make one.
+    pick: (items' numbers) -> a batch. loss: (model, batch, key, progress) -> loss and its terms.
+    measure: model -> figures on what is held out.
+    """
+
+    items: int
+    per_batch: int
+    pick: Callable[[Int[Array, " item"]], Any]
+    loss: Callable[..., tuple[Float[Array, ""], dict[str, Float[Array, ""]]]]
+    measure: Callable[[Model], dict[str, Any]]
+
+
+def fit(
+    model: Model, task: Task, config: FitConfig, say: Say
+) -> tuple[Model, list[dict[str, Any]]]:
+    """The fitted model, and a row of figures after each epoch; the first is before learning."""
+    per_epoch = max(task.items // task.per_batch, 1)
+    total = per_epoch * config.epochs
+    optimiser = optax.chain(
+        optax.clip_by_global_norm(config.gradient_clip),
+        optax.adam(optax.linear_schedule(config.learning_rate, 0.0, total), eps=1e-7),
+    )
+    size = min(task.per_batch, task.items)
+
+    def epoch(
+        carry: tuple[Any, Any], key: PRNGKeyArray, first: Int[Array, ""]
+    ) -> tuple[tuple[Any, Any], dict[str, Float[Array, ""]]]:
+        order_key, loss_key = jax.random.split(key)
+        order = jax.random.permutation(order_key, task.items)[: per_epoch * size]
+        numbers = jnp.arange(per_epoch)
+
+        def step(carry: tuple[Any, Any], drawn: tuple) -> tuple[tuple[Any, Any], dict]:
+            model, state = carry
+            index, key, number = drawn
+            progress = (first + number) / total
+            grad, terms = jax.grad(task.loss, has_aux=True)(model, task.pick(index), key, progress)
+            change, state = optimiser.update(grad, state)
+            return (optax.apply_updates(model, change), state), terms
+
+        drawn = (order.reshape(per_epoch, size), jax.random.split(loss_key, per_epoch), numbers)
+        carry, terms = jax.lax.scan(step, carry, drawn)
+        return carry, jax.tree.map(jnp.mean, terms)
+
+    run = jax.jit(epoch)
+    carry: tuple[Any, Any] = (model, optimiser.init(model))
+    rows: list[dict[str, Any]] = [{"epoch": 0, "seconds": 0.0} | task.measure(model)]
+    key, spent = jax.random.key(config.seed), 0.0
+    for number in range(config.epochs):
+        begun = time.perf_counter()
+        carry, terms = run(carry, jax.random.fold_in(key, number), jnp.int32(number * per_epoch))
+        learned = {name: float(value) for name, value in terms.items()}
+        spent += time.perf_counter() - begun
+        if not all(np.isfinite(value) for value in learned.values()):
+            raise UserError(
+                f"epoch {number + 1}: the loss is no number any more; a smaller learning_rate or "
+                "gradient_clip usually helps"
+            )
+        measured = task.measure(carry[0])
+        rows.append({"epoch": number + 1, "seconds": round(spent, 2)} | learned | measured)
+        shown = {name: value for name, value in measured.items() if isinstance(value, float)}
+        words = ", ".join(f"{name} {value:.4g}" for name, value in shown.items())
+        say(f"epoch {number + 1} of {config.epochs}: {words}")
+    return carry[0], rows
+
+
+# --- folders -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """A folder of a model that was trained on a dataset.
+
+    part: "goals" or "world-model". data: the dataset's folder. game_name, game: of the dataset.
+    kinds: its mix. model, fit: the options. about: what the dataset's `about.json` said.
+    """
+
+    part: str
+    data: str
+    game_name: str
+    game: Any
+    kinds: tuple[str, ...]
+    model: Any
+    fit: FitConfig
+
+    @property
+    def made_game(self) -> Game:
+        return game_parts(self.game_name)[1](self.game)
+
+
+def write_pretrained(
+    out: Path,
+    about: Pretrained,
+    model: Any,
+    rows: list[dict[str, Any]],
+    summary: dict[str, Any],
+) -> None:
+    """Write the folder, whole or not at all."""
+    refuse_if_taken(out)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = out.with_name(f".{out.name}.{os.getpid()}.tmp")
+    try:
+        unfinished.mkdir()
+        config = {"coplay": coplay.__version__, "versions": versions()} | to_json(about)
+        write_json(unfinished / "config.json", config)
+        (unfinished / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+        checkpoints.save(unfinished / "model.npz", model, {"part": about.part})
+        write_json(unfinished / "summary.json", summary)
+        os.rename(unfinished, out)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def read_pretrained(folder: Path, part: str, kind: type) -> Pretrained:
+    """What a folder says about its model; `kind`: the class of the model's options."""
+    try:
+        data = json.loads((folder / "config.json").read_text())
+    except OSError as error:
+        raise UserError(
+            f"{folder} holds no pretrained model; make one with coplay pretrain {part}"
+        ) from error
+    except json.JSONDecodeError as error:
+        raise UserError(f"{folder / 'config.json'} is not JSON: {error}") from error
+    if data.get("part") != part:
+        raise UserError(f"{folder} holds {data.get('part', 'a run')}, not {part}")
+    where = f"{folder / 'config.json'}"
+    return Pretrained(
+        part=part,
+        data=data["data"],
+        game_name=data["game_name"],
+        game=from_json(game_parts(data["game_name"])[0], data["game"], f"{where}: game"),
+        kinds=tuple(data["kinds"]),
+        model=from_json(kind, data["model"], f"{where}: model"),
+        fit=from_json(FitConfig, data["fit"], f"{where}: fit"),
+    )
+
+
+def load_weights(folder: Path, like: Model) -> Model:
+    """The model of a folder, in the structure of `like`."""
+    try:
+        return checkpoints.load(folder / "model.npz", like)[0]
+    except checkpoints.DamagedCheckpoint as error:
+        raise UserError(f"damaged model: {error}; pretrain it anew") from error
+
+
+def read_metrics(folder: Path) -> list[dict[str, Any]]:
+    """The rows of a folder's record."""
+    text = (folder / "metrics.jsonl").read_text()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def about_dataset(
+    part: str, data: Path, dataset: Dataset, model: Any, fit: FitConfig
+) -> Pretrained:
+    """The description of a model that is trained on a dataset."""
+    return Pretrained(
+        part, str(data), dataset.game_name, dataset.game_config, dataset.kinds, model, fit
+    )

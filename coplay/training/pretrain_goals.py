@@ -1,0 +1,210 @@
+"""Goal codes and the opponent model, trained on a dataset."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from coplay.evaluation.bayes_filter import Filtered, filtered
+from coplay.games.game import Observation
+from coplay.minds.goal_codes import (
+    GoalConfig,
+    GoalModel,
+    Steps,
+    goal_loss,
+    new_goal_model,
+    refuse_unknown_features,
+)
+from coplay.minds.networks import view_shape
+from coplay.training.dataset import Dataset, Samples, horizon_of, packed, samples_of
+from coplay.training.pretrain import (
+    FitConfig,
+    Say,
+    Task,
+    about_dataset,
+    fit,
+    load_weights,
+    read_pretrained,
+    write_pretrained,
+)
+
+
+class Lives(NamedTuple):
+    """Samples on the device, and where each is in the lines that recurrent networks run over.
+
+    slots: [line, slot] row numbers, -1: empty. place: [row] line * slots + slot.
+    units: width of the memory that lines begin with.
+    """
+
+    samples: Samples
+    slots: Int[Array, "line slot"]
+    place: np.ndarray
+    units: int
+
+    def steps(self, lines: Int[Array, " line"]) -> Steps:
+        """Some of the lines."""
+        rows = self.slots[lines]
+        alive, index = rows >= 0, jnp.maximum(rows, 0)
+        picked = jax.tree.map(lambda x: x[index], self.samples)
+        later = jnp.roll(picked.life, -1, axis=1) == picked.life
+        later &= jnp.roll(alive, -1, axis=1) & alive
+        later = later.at[:, -1].set(False)
+
+        def backward(count: Array, goes_on: Array) -> tuple[Array, Array]:
+            count = jnp.where(goes_on, count + 1, 0)
+            return count, count
+
+        start = jnp.zeros(rows.shape[0], jnp.int32)
+        left = jax.lax.scan(backward, start, later.T, reverse=True)[1].T
+        return Steps(
+            observation=Observation(picked.planes, picked.features, picked.legal),
+            following=picked.next_planes,
+            joint=picked.action,
+            alive=alive,
+            first=picked.time == 0,
+            left=left,
+            target=picked.team,
+            start=jnp.zeros((rows.shape[0], self.units)),
+        )
+
+
+def lives_of(samples: Samples, length: int, units: int) -> Lives:
+    """Samples packed into lines of `length` slots."""
+    slots = packed(samples.life, length)
+    place = np.empty(len(samples.life), np.int64)
+    flat = slots.reshape(-1)
+    place[flat[flat >= 0]] = np.flatnonzero(flat >= 0)
+    return Lives(jax.tree.map(jnp.asarray, samples), jnp.asarray(slots), place, units)
+
+
+class Foreseen(NamedTuple):
+    """What a model says of every sample, with codes from the past only.
+
+    action: [row, action] log-probabilities. code: [row, code] means. spread: [row, code] variances.
+    """
+
+    action: np.ndarray
+    code: np.ndarray
+    spread: np.ndarray
+
+
+LINES = 64  # looked at in one go
+
+
+@partial(jax.jit, static_argnums=(3, 4))
+def _foreseen(
+    model: GoalModel, samples: Samples, slots: Int[Array, "line slot"], units: int, no_goal: bool
+) -> tuple[Array, Array, Array]:
+    lives = Lives(samples, slots, np.zeros(0), units)
+    count = -(-lives.slots.shape[0] // LINES)
+    lines = jnp.minimum(jnp.arange(count * LINES), lives.slots.shape[0] - 1)
+
+    def some(lines: Int[Array, " line"]) -> tuple[Array, Array, Array]:
+        steps = lives.steps(lines)
+        seen, code = model.codes(steps)
+        z = jnp.zeros_like(code.mean) if no_goal else code.mean
+        action = model.foresee(seen, z, steps.observation.legal)
+        return action, code.mean, jnp.exp(code.log_variance)
+
+    found = jax.lax.map(some, lines.reshape(count, LINES))
+    return jax.tree.map(lambda x: x.reshape(-1, x.shape[-1]), found)
+
+
+def foreseen(model: GoalModel, lives: Lives, no_goal: bool = False) -> Foreseen:
+    """What the model says of all samples; no_goal: as if every code were 0."""
+    found = _foreseen(model, lives.samples, lives.slots, lives.units, no_goal)
+    return Foreseen(*(np.asarray(x)[lives.place] for x in found))
+
+
+def shares(
+    action: np.ndarray, kind: np.ndarray, log_probs: np.ndarray, kinds: tuple[str, ...], name: str
+) -> dict[str, float]:
+    """Top-1 overall and by kind."""
+    right = log_probs.argmax(-1) == action
+    found = {name: float(right.mean())}
+    for index, title in enumerate(kinds):
+        if (kind == index).any():
+            found[f"{name}/{title}"] = float(right[kind == index].mean())
+    return found
+
+
+def fresh_model(dataset: Dataset, config: GoalConfig, seed: int) -> GoalModel:
+    game = dataset.game
+    refuse_unknown_features(game)
+    return new_goal_model(config, view_shape(game), game.seats, jax.random.key(seed))
+
+
+def pretrain_goals(
+    data: Path, dataset: Dataset, config: GoalConfig, options: FitConfig, out: Path, say: Say
+) -> dict[str, Any]:
+    """Train, measure on held-out episodes, write the folder; the summary."""
+    train, held = dataset.split(options.held_out)
+    length = horizon_of(dataset.game)
+    lives, test = (
+        lives_of(samples_of(part, config.discount), length, config.memory) for part in (train, held)
+    )
+    best = best_of(held)
+    rows = np.asarray(test.samples.action)[:, 0], np.asarray(test.samples.kind)
+
+    def measure(model: GoalModel) -> dict[str, Any]:
+        found = foreseen(model, test).action
+        taken = np.take_along_axis(found, rows[0][:, None].astype(int), axis=1)
+        above = (found > taken).sum(1)
+        return {
+            **shares(*rows, found, dataset.kinds, "top1"),
+            "top3": float((above < 3).mean()),
+            "held_out_loss": float(-taken.mean()),
+        }
+
+    def loss(
+        model: GoalModel, batch: Steps, key: PRNGKeyArray, progress: Float[Array, ""]
+    ) -> tuple[Float[Array, ""], dict[str, Float[Array, ""]]]:
+        warm = jnp.minimum(progress / config.anneal, 1.0) if config.anneal else jnp.float32(1)
+        return goal_loss(model, batch, key, warm)
+
+    task = Task(
+        items=lives.slots.shape[0],
+        per_batch=max(options.batch // length, 1),
+        pick=lives.steps,
+        loss=loss,
+        measure=measure,
+    )
+    model, record = fit(fresh_model(dataset, config, options.seed), task, options, say)
+    summary = {
+        "part": "goals",
+        "samples": train.samples,
+        "held_out_samples": held.samples,
+        "top1": record[-1]["top1"],
+        "top3": record[-1]["top3"],
+        "seconds": record[-1]["seconds"],
+    }
+    if best is not None:
+        top = shares(*rows, best.action, dataset.kinds, "best_top1")
+        summary |= {**top, "share_of_best": record[-1]["top1"] / top["best_top1"]}
+    about = about_dataset("goals", data, dataset, config, options)
+    write_pretrained(out, about, model, record, summary)
+    return summary
+
+
+def best_of(dataset: Dataset) -> Filtered | None:
+    """What the Bayes filter says; None if the mix has players whose policy is not known."""
+    from coplay.errors import UserError
+
+    try:
+        return filtered(dataset)
+    except UserError:
+        return None
+
+
+def load_goals(folder: Path) -> tuple[GoalModel, Any]:
+    """A pretrained goal model, and what its folder says about it."""
+    about = read_pretrained(folder, "goals", GoalConfig)
+    game = about.made_game
+    like = jax.eval_shape(
+        lambda key: GoalModel(about.model, view_shape(game), game.seats, key), jax.random.key(0)
+    )
+    return load_weights(folder, like), about

@@ -1,0 +1,108 @@
+"""The world model, trained on a dataset."""
+
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from coplay.evaluation.world_quality import figures, judge
+from coplay.games.game import Game
+from coplay.minds.networks import view_shape
+from coplay.minds.world_model import (
+    UNKNOWN,
+    Transition,
+    WorldConfig,
+    WorldModel,
+    new_world_model,
+    refuse_unseen,
+    world_loss,
+)
+from coplay.training.dataset import Dataset, Samples, samples_of
+from coplay.training.pretrain import (
+    FitConfig,
+    Say,
+    Task,
+    about_dataset,
+    fit,
+    load_weights,
+    read_pretrained,
+    write_pretrained,
+)
+
+
+def reward_values(reward: np.ndarray, most: int) -> np.ndarray:
+    """[most] the rewards that occur, the most frequent first, then `UNKNOWN`."""
+    values, counts = np.unique(np.round(reward.astype(np.float64), 4), return_counts=True)
+    kept = values[np.argsort(-counts, kind="stable")][:most]
+    return np.concatenate([kept, np.full(most - len(kept), UNKNOWN)]).astype(np.float32)
+
+
+def fresh_world(game: Game, config: WorldConfig, seed: int) -> WorldModel:
+    refuse_unseen(game)
+    planes = view_shape(game).planes[2]
+    return new_world_model(config, planes, game.seats, game.actions, jax.random.key(seed))
+
+
+def pretrain_world(
+    data: Path, dataset: Dataset, config: WorldConfig, options: FitConfig, out: Path, say: Say
+) -> dict[str, Any]:
+    """Train, measure on held-out episodes, write the folder; the summary."""
+    game = dataset.game
+    refuse_unseen(game)
+    train, held = dataset.split(options.held_out)
+    samples, test = samples_of(train), samples_of(held)
+    values = reward_values(samples.reward, config.reward_values)
+    start = eqx.tree_at(
+        lambda model: model.values,
+        fresh_world(game, config, options.seed),
+        jnp.asarray(values),
+    )
+    rows: Samples = jax.tree.map(jnp.asarray, samples)
+
+    def pick(index: Int[Array, " item"]) -> Transition:
+        one: Samples = jax.tree.map(lambda x: x[index], rows)
+        return Transition(
+            planes=one.planes,
+            action=one.action,
+            following=one.next_planes,
+            reward=one.reward,
+            leaves=one.terminated,
+            legal=one.legal,
+            alive=jnp.ones(index.shape, bool),
+        )
+
+    def loss(
+        model: WorldModel, batch: Transition, key: PRNGKeyArray, progress: Float[Array, ""]
+    ) -> tuple[Float[Array, ""], dict[str, Float[Array, ""]]]:
+        return world_loss(model, batch)
+
+    task = Task(
+        items=len(samples.time),
+        per_batch=options.batch,
+        pick=pick,
+        loss=loss,
+        measure=lambda model: figures(judge(model, test), test),
+    )
+    model, record = fit(start, task, options, say)
+    summary = {
+        "part": "world-model",
+        "samples": train.samples,
+        "held_out_samples": held.samples,
+        "seconds": record[-1]["seconds"],
+        **figures(judge(model, test), test),
+    }
+    about = about_dataset("world-model", data, dataset, config, options)
+    write_pretrained(out, about, model, record, summary)
+    return summary
+
+
+def load_world(folder: Path) -> tuple[WorldModel, Any]:
+    """A pretrained world model, and what its folder says about it."""
+    about = read_pretrained(folder, "world-model", WorldConfig)
+    game = about.made_game
+    like = jax.eval_shape(lambda: fresh_world(game, about.model, 0))
+    return load_weights(folder, like), about

@@ -1,0 +1,188 @@
+"""Goal codes: windows, divergences and the selector against plain loops; codes know only the
+past."""
+
+from functools import cache
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from coplay.games import make_game
+from coplay.games.game import Observation
+from coplay.minds.goal_codes import (
+    Code,
+    GoalConfig,
+    GoalModel,
+    Steps,
+    centred,
+    goal_loss,
+    kl_codes,
+    select,
+)
+from coplay.minds.networks import view_shape
+from coplay.training.collect import collect
+from coplay.training.dataset import samples_of
+from coplay.training.pretrain_goals import Lives, foreseen, lives_of
+
+GAME = make_game("stag-hunt", height=2, width=3, players=3, stags=1, hares=1, horizon=5)
+RNG = np.random.default_rng(0)
+
+
+def random_model(**fields: Any) -> GoalModel:
+    """Random numbers in all places; an orthogonal start takes long to compile."""
+    config = GoalConfig(
+        goal_dim=3, units=4, anchors=2, width=5, opponent_hidden=(6, 6), ahead=3, **fields
+    )
+    shapes = eqx.filter_eval_shape(
+        lambda key: GoalModel(config, view_shape(GAME), 3, key), jax.random.key(0)
+    )
+    leaves = [
+        jnp.asarray(np.random.default_rng(i).normal(size=x.shape) / 2, jnp.float32)
+        for i, x in enumerate(jax.tree.leaves(shapes))
+    ]
+    return jax.tree.unflatten(jax.tree.structure(shapes), leaves)
+
+
+@cache
+def some_lives() -> Lives:
+    return lives_of(samples_of(collect("stag-hunt", GAME.config, "ns,nh,random", 120, 0)), 5, 6)
+
+
+def steps() -> Steps:
+    return jax.jit(some_lives().steps)(jnp.arange(some_lives().slots.shape[0]))
+
+
+def test_windows_are_the_board_around_the_player() -> None:
+    height, width = 3, 4
+    planes = RNG.random((height, width, height, width, 2)).astype(np.float32)
+    for row in range(height):
+        for column in range(width):
+            planes[row, column, ..., 0] = 0
+            planes[row, column, row, column, 0] = 1
+    ours = np.asarray(centred(jnp.asarray(planes)))
+    assert ours.shape == (height, width, 2 * height - 1, 2 * width - 1, 3)
+    for row in range(height):
+        for column in range(width):
+            window = np.zeros((2 * height - 1, 2 * width - 1, 3), np.float32)
+            for r in range(height):
+                for c in range(width):
+                    at = (r - row + height - 1, c - column + width - 1)
+                    window[at] = [*planes[row, column, r, c], 1]
+            np.testing.assert_array_equal(ours[row, column], window)
+    planes[..., 0] = 0
+    assert not np.asarray(centred(jnp.asarray(planes))).any()
+
+
+def test_divergence_of_codes_by_integration() -> None:
+    x = np.linspace(-12, 12, 20001)
+
+    def density(mean: float, log_variance: float) -> np.ndarray:
+        spread = np.exp(log_variance)
+        return np.exp(-((x - mean) ** 2) / (2 * spread)) / np.sqrt(2 * np.pi * spread)
+
+    mean, spread = RNG.normal(size=(2, 2, 3)) * 0.7
+    wanted = [0.0, 0.0]
+    for k in range(3):
+        p, q = density(mean[0, k], spread[0, k]), density(mean[1, k], spread[1, k])
+        for index, other in enumerate((q, density(0, 0))):
+            wanted[index] += np.trapezoid(p * (np.log(p + 1e-300) - np.log(other + 1e-300)), x)
+    first, second = (
+        Code(jnp.asarray(m), jnp.asarray(s)) for m, s in zip(mean, spread, strict=True)
+    )
+    np.testing.assert_allclose([kl_codes(first, second), kl_codes(first)], wanted, rtol=1e-4)
+
+
+@pytest.mark.parametrize("optimistic", [True, False])
+def test_selector_like_plain_python(optimistic: bool) -> None:
+    lines, slots, ahead = 4, 7, 3
+    mean = RNG.normal(size=(lines, slots, 2)).astype(np.float32)
+    weight = RNG.normal(size=(lines, slots, 2)).astype(np.float32)
+    left = np.array([[3, 2, 1, 0, 2, 1, 0]] * lines)  # two lives
+    ours = select(
+        lambda code: jnp.sum(code * weight, axis=-1),
+        jnp.asarray(mean),
+        jnp.asarray(left),
+        ahead,
+        optimistic,
+    )
+    for line in range(lines):
+        for slot in range(slots):
+            open_ = range(slot, slot + min(ahead, left[line, slot] + 1))
+            worth = [float(mean[line, k] @ weight[line, slot]) for k in open_]
+            best = np.argmax(worth) if optimistic else np.argmin(worth)
+            assert int(ours[line, slot]) == slot + best
+
+
+def test_codes_know_the_past_only() -> None:
+    model, real = random_model(), steps()
+    run = jax.jit(lambda steps: model.codes(steps)[1].mean)
+    before = np.asarray(run(real))
+    at = 2
+    joint = np.array(real.joint)
+    joint[:, at:] = (joint[:, at:] + 1) % 7
+    changed = np.asarray(run(real._replace(joint=jnp.asarray(joint), following=~real.following)))
+    np.testing.assert_array_equal(before[:, : at + 1], changed[:, : at + 1])
+    goes_on = np.asarray(real.alive & ~real.first)[:, at + 1]
+    assert goes_on.any() and (np.abs(before - changed)[goes_on, at + 1].max(-1) > 1e-4).all()
+    # A life knows nothing of the one before it in its line.
+    new = np.asarray(real.first & real.alive)[:, at + 1]
+    assert new.any()
+    np.testing.assert_allclose(before[new, at + 1], changed[new, at + 1], rtol=1e-6)
+
+
+def test_remembering_step_by_step_is_the_same() -> None:
+    model, real = random_model(), steps()
+    seen = model.see(real.observation)
+    lines = np.asarray(jax.jit(lambda *a: model.memories(*a))(seen, real))
+    remember = jax.jit(lambda *a: model.remember(*a))
+    memory = jnp.zeros((seen.shape[0], 6))
+    for slot in range(seen.shape[1]):
+        memory = jnp.where(real.first[:, slot, None], 0.0, memory)
+        alive = np.asarray(real.alive)[:, slot]
+        np.testing.assert_allclose(lines[alive, slot], memory[alive], rtol=1e-4, atol=1e-6)
+        legal = real.observation.legal[:, slot]
+        memory = remember(memory, seen[:, slot], real.joint[:, slot], legal)
+
+
+@pytest.mark.parametrize("loss", ["action", "reconstruction"])
+def test_empty_slots_are_in_no_loss_and_every_part_learns(loss: Any) -> None:
+    model, real = random_model(loss=loss), steps()
+    assert not np.asarray(real.alive).all()
+    key = jax.random.key(0)
+    run = jax.jit(jax.value_and_grad(lambda m, s: goal_loss(m, s, key, 1.0)[0]))
+    empty = ~real.alive
+
+    def spoiled(x: Any) -> Any:
+        mask = empty.reshape(*empty.shape, *(1,) * (x.ndim - 2))
+        return jnp.where(mask, ~x if x.dtype == bool else x + 3, x).astype(x.dtype)
+
+    view = real.observation
+    other = Observation(spoiled(view.planes), spoiled(view.features), view.legal)
+    changed = real._replace(
+        observation=other, following=spoiled(real.following), target=spoiled(real.target)
+    )
+    (value, slope), (again, _) = run(model, real), run(model, changed)
+    np.testing.assert_allclose(value, again, rtol=1e-6)
+    for name in ("board", "decoder", "memory", "inferred", "opponent", "value", "anchors"):
+        moved = any(np.abs(np.asarray(x)).max() > 0 for x in jax.tree.leaves(getattr(slope, name)))
+        assert moved == (name != "decoder" or loss == "reconstruction"), name
+
+
+def test_rows_come_back_in_their_order() -> None:
+    model, lives = random_model(), some_lives()
+    found = foreseen(model, lives)
+    real = steps()
+    code = jax.jit(lambda steps: model.codes(steps)[1])(real)
+    flat = np.asarray(code.mean).reshape(-1, 3)
+    slots = np.asarray(lives.slots).reshape(-1)
+    np.testing.assert_allclose(
+        found.code[slots[slots >= 0]], flat[slots >= 0], rtol=1e-4, atol=1e-6
+    )
+    probs = np.exp(found.action)
+    np.testing.assert_allclose(probs.sum(1), 1, rtol=1e-5)
+    assert (probs[~np.asarray(lives.samples.legal)] == 0).all()
+    blind = foreseen(model, lives, no_goal=True)
+    assert np.abs(np.exp(blind.action) - probs).max() > 1e-3

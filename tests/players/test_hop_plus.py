@@ -1,0 +1,161 @@
+"""HOP+: a run from beginning to end, what it learns from, and what it imagines."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from coplay.cli import run
+from coplay.games import make_game
+from coplay.minds import categorical
+from coplay.minds.networks import flatten, view_shape
+from coplay.players.hop_plus import HopPlus, _one_of
+from coplay.players.hop_plus_config import HopPlusConfig
+from coplay.players.hop_plus_models import HopPlusState, Watched, _newest
+from coplay.training.rollout import new_table, rollout
+
+FIELDS = {"height": 2, "width": 3, "players": 2, "stags": 1, "hares": 1, "horizon": 5}
+SMALL: dict[str, Any] = {
+    "hidden": (8,),
+    "goal_dim": 2,
+    "goal_units": 4,
+    "goal_width": 5,
+    "opponent_hidden": (6,),
+    "world_channels": 6,
+    "line": 4,
+    "buffer_lines": 20,
+    "buffer_steps": 50,
+    "model_lines": 4,
+    "model_steps": 8,
+    "epochs": 1,
+    "minibatches": 2,
+}
+STEPS, COPIES = 8, 6
+
+
+def test_buffers_keep_the_newest_rows_that_count() -> None:
+    old, keep = np.arange(6), np.array([True, False, True, True, False])
+    kept, number = _newest(jnp.asarray(old), jnp.asarray([10, 11, 12, 13, 14]), jnp.asarray(keep))
+    np.testing.assert_array_equal(kept, [3, 4, 5, 10, 12, 13])
+    assert int(number) == 3
+    many = _newest(jnp.arange(2), jnp.arange(10, 15), jnp.ones(5, bool))[0]
+    np.testing.assert_array_equal(many, [13, 14])
+
+
+def test_beginnings_are_drawn_from_the_mask() -> None:
+    mask = jnp.array([False, True, False, True, True, False])
+    luck = jnp.linspace(0, 0.999, 300)
+    found, counts = np.unique(np.asarray(_one_of(mask, luck)), return_counts=True)
+    assert list(found) == [1, 3, 4] and counts.min() >= 99
+
+
+@pytest.fixture(scope="module")
+def played() -> tuple[Any, HopPlus, HopPlusState, Any, Watched]:
+    """A learner in both seats after a rollout."""
+    game = make_game("stag-hunt", **FIELDS)
+    learner = HopPlus(
+        config=HopPlusConfig(imagination=0.5, **SMALL),
+        shape=view_shape(game),
+        game_seats=2,
+        seats=(0, 1),
+        active=(0, 1),
+    )
+
+    @jax.jit
+    def play(key: Any) -> Any:
+        state = learner.init(key, jnp.arange(2))
+        groups = (learner.group(state),)
+        table = new_table(game, groups, key, COPIES)
+        table, _ = rollout(game, groups, table, key, 3, jnp.arange(2))
+        table, trajectory = rollout(game, groups, table, key, STEPS, jnp.arange(2))
+        return state, trajectory, table.memory, learner.watch(game, trajectory)._replace(game=None)
+
+    state, trajectory, memory, watched = play(jax.random.key(0))
+    return game, learner, state, (trajectory, memory), watched._replace(game=game)
+
+
+def test_codes_in_learning_are_those_it_acted_by(played: Any) -> None:
+    _, learner, state, (trajectory, memory), watched = played
+    seen, before, after = jax.jit(learner._memories)(state.goals, watched._replace(game=None))
+    # What the players remember at the end is what learning finds.
+    over = np.asarray(trajectory.over[-1])
+    after = np.asarray(after).reshape(COPIES, 2, -1)
+    for own in range(2):
+        ours = np.where(over[:, None], 0.0, after[:, 1 - own])
+        np.testing.assert_allclose(memory[0].goals[own, :, 0], ours, rtol=1e-3, atol=1e-5)
+    assert np.abs(after).max() > 1e-3
+    own, _ = learner._with_codes(
+        state.goals, watched, seen, before, jnp.asarray(after.reshape(after.shape[0] * 2, -1))
+    )
+    group = learner.group(state)
+    logits = jax.vmap(lambda actor, x: actor(x), (0, 2), 2)(
+        group.player.actor, flatten(own.observation)
+    )
+    log_policy = categorical.log_policy(logits, own.observation.legal)
+    alive = np.asarray(trajectory.alive)
+    np.testing.assert_allclose(
+        np.asarray(log_policy)[alive],
+        np.asarray(trajectory.log_policy)[alive],
+        rtol=1e-3,
+        atol=1e-4,
+    )
+
+
+def test_imagination_begins_where_games_were(played: Any) -> None:
+    _, learner, state, (trajectory, _), watched = played
+    game = watched.game
+
+    @jax.jit
+    def dream(state: HopPlusState, watched: Watched) -> Any:
+        watched = watched._replace(game=game)
+        before = learner._memories(state.goals, watched)[1]
+        return learner._imagine(jax.random.key(1), state, watched, before)
+
+    found = dream(state, watched._replace(game=None))
+    assert found.alive.shape == (STEPS, COPIES, 2)
+    assert np.asarray(found.alive).all()  # whoever leaves begins anew at once
+    real = {
+        np.asarray(x).tobytes()
+        for x, there in zip(
+            np.asarray(trajectory.observation.planes).reshape(-1, 2 * 3 * 5),
+            np.asarray(trajectory.alive).reshape(-1),
+            strict=True,
+        )
+        if there
+    }
+    for row in np.asarray(found.observation.planes)[0].reshape(-1, 2 * 3 * 5):
+        assert row.tobytes() in real
+    # Codes are inferred ones: they differ, and are not 0.
+    codes = np.asarray(found.observation.features)[..., -2:]
+    assert np.abs(codes).max() > 1e-3 and codes.std() > 1e-4
+    chosen = np.take_along_axis(
+        np.asarray(found.observation.legal), np.asarray(found.action)[..., None], -1
+    )
+    assert chosen.all()
+
+
+@pytest.mark.slow
+def test_a_run_from_beginning_to_end(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    out = tmp_path / "run"
+    game = [f"--game.{name}={value}" for name, value in FIELDS.items()]
+    small = []
+    for name, value in SMALL.items():
+        values = value if isinstance(value, tuple) else (value,)
+        small += [f"--{name.replace('_', '-')}", *map(str, values)]
+    size = ["--copies", "6", "--rollout", "8", "--block", "1", "--episodes", "20"]
+    command = ["train", "hop-plus", *game, *small, *size, "--imagination", "0.5"]
+    assert run([*command, "--steps", "144", "--out", str(out)]) == 0
+    rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert len(rows) == 3
+    for name in ("real_value_loss", "imagined_value_loss", "real_reward", "imagined_return"):
+        assert np.isfinite(rows[-1][f"{name}/seat_0"])
+    for name in ("opponent_loss", "goal_kl", "world_way_loss", "opponent_top1"):
+        assert np.isfinite(rows[-1][f"{name}/seat_1"])
+    capsys.readouterr()
+    seating = f"{out},{out}@planner=search@simulations=7@plan_over=model@draws=1"
+    assert run(["play", "--seating", seating, "--episodes", "4", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["episodes"] == 4
