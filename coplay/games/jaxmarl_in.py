@@ -173,14 +173,16 @@ class JaxmarlGame(Game):
     def scores(self, state: JaxmarlState) -> Mapping[str, Float[Array, ""]]:
         return self.kind.scores(self.env, state.env)
 
+    @property
+    def own_world(self) -> bool:
+        return self.kind.world is not None
+
     def world_state(self, state: JaxmarlState) -> Float[Array, " number"]:
         """Everything at once, for a critic that may see all: JaxMARL's own state of the world
         (SMAX), else what all seats see, one after the other."""
-        if self.kind.world is not None:
-            return self.kind.world(self.env, state.env)
-        seen = self.observe(state)
-        parts = (seen.planes.reshape(self.seats, -1).astype(jnp.float32), seen.features)
-        return jnp.concatenate(parts, axis=1).reshape(-1)
+        if self.kind.world is None:
+            return super().world_state(state)
+        return self.kind.world(self.env, state.env)
 
     def draw(self, state: JaxmarlState, cell: int = 48) -> np.ndarray:
         return draw_world(world_of(self, state), cell)

@@ -85,6 +85,7 @@ class ViewShape(eqx.Module):
     planes: (height, width, plane). features: how many numbers. actions: how many.
     goals, goal_features, habits: how many candidate goals the game declares, by how many numbers
     each is described, and how many habits there are; 0 if it declares none.
+    world: how many numbers a critic that sees all is shown; 0 if the own view is all there is.
     """
 
     planes: tuple[int, int, int] = eqx.field(static=True)
@@ -93,6 +94,7 @@ class ViewShape(eqx.Module):
     goals: int = eqx.field(static=True, default=0)
     goal_features: int = eqx.field(static=True, default=0)
     habits: int = eqx.field(static=True, default=0)
+    world: int = eqx.field(static=True, default=0)
 
 
 class Network(eqx.Module):
@@ -164,6 +166,9 @@ def view_shape(game: Game) -> ViewShape:
     views = jax.eval_shape(lambda key: game.observe(game.reset(key)), key)
     height, width, planes = views.planes.shape[1:]
     shape = ViewShape((height, width, planes), views.features.shape[1], views.legal.shape[1])
+    if not game.views_show_all:
+        world = jax.eval_shape(lambda key: game.world_state(game.reset(key)), key)
+        shape = dataclasses.replace(shape, world=world.shape[0])
     goals = game.goals
     if goals is None:
         return shape

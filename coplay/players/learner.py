@@ -88,6 +88,11 @@ class Learner(eqx.Module):
         """
         return {}
 
+    def first_ratio(self, state: LearnerState, trajectory: Any) -> Float[Array, " seat"] | None:
+        """Of each active seat, the largest |ratio - 1| between the policy that `update` would begin
+        with and the one that acted, on what `watch` gave. None: it learns by no such ratio."""
+        return None
+
     def player(self, state: LearnerState, seat: int, greedy: bool = False) -> Player:
         """The player of one seat as it stands, to sit in any seat and learn no more."""
         raise NotImplementedError

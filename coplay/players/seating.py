@@ -19,7 +19,11 @@ from coplay.errors import UserError, unknown
 from coplay.games.game import Game
 from coplay.players.hop import HOP
 from coplay.players.hop_config import HOPConfig
+from coplay.players.hyper_config import HyperMAPPOConfig
+from coplay.players.hyper_mappo import HyperMAPPO
 from coplay.players.learner import Learner
+from coplay.players.mappo import MAPPO
+from coplay.players.mappo_config import MAPPOConfig
 from coplay.players.player import Player
 from coplay.players.ppo import PPO, PPOConfig
 from coplay.players.ppo_gru import RecurrentPPO, RecurrentPPOConfig
@@ -29,6 +33,8 @@ LEARNERS: dict[str, tuple[type, Callable[..., Learner]]] = {
     "ppo": (PPOConfig, PPO),
     "ppo-gru": (RecurrentPPOConfig, RecurrentPPO),
     "hop": (HOPConfig, HOP),
+    "mappo": (MAPPOConfig, MAPPO),
+    "hyper-mappo": (HyperMAPPOConfig, HyperMAPPO),
 }
 """name -> (configuration, learner); see `Learner` for how a learner is made."""
 

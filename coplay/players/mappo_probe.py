@@ -1,0 +1,98 @@
+"""Measurements of an update of MAPPO or HyperMAPPO: how the agents' policies moved under each
+other, whether their gradients agree, and how different their policies are."""
+
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Shaped
+
+from coplay.minds import categorical
+from coplay.players.mappo_data import Batch, MAPPOState, Parameters, samples
+from coplay.training.advantages import masked_mean
+from coplay.training.nonstationarity import js_distance, mean_cosine, policy_shift
+
+if TYPE_CHECKING:
+    from coplay.players.mappo import MAPPO
+
+PROBE = 256  # steps of game copies that are looked at
+
+
+def moved(
+    learner: "MAPPO", learning: MAPPOState, batch: Batch
+) -> dict[str, Float[Array, "set seat"]]:
+    """What the new policies are beside those that played; `batch` [set, row, ...]."""
+    rows, length = batch.alive.shape[1:3]
+    count = max(1, min(rows, PROBE // length))
+    part = jax.tree.map(lambda x: x[:, :: rows // count][:, :count], batch)
+    new = _policies(learner, learning.parameters, part, jnp.int32(0))
+    metrics = policy_shift(
+        _together(part.log_policy),
+        _together(new),
+        _together(part.action),
+        _together(part.acting),
+        learner.config.clip,
+    )
+    if not learner._separate:
+        metrics["gradient_cosine"] = _agreement(learner, learning, part)
+    metrics["diversity"] = _diversity(learner, learning.parameters, part, new)
+    shape = (batch.alive.shape[0], batch.alive.shape[3])
+    metrics = {name: values.reshape(shape) for name, values in metrics.items()}
+    return metrics | jax.vmap(learner._increments)(learning.parameters, part)
+
+
+def _together(x: Shaped[Array, "set row time seat *rest"]) -> Shaped[Array, "sample all *rest"]:
+    """All agents of all sets beside each other."""
+    x = jnp.moveaxis(x, 0, 2)
+    return x.reshape(x.shape[0] * x.shape[1], -1, *x.shape[4:])
+
+
+def _policies(
+    learner: "MAPPO", parameters: Parameters, part: Batch, shift: Int[Array, ""]
+) -> Float[Array, "set row time seat action"]:
+    """Log-policies of the agents `shift` seats further on, of what each agent saw."""
+    if learner._separate:
+        parameters = jax.tree.map(lambda x: jnp.roll(x, -shift, axis=0), parameters)
+
+    def one(parameters: Parameters, part: Batch) -> Array:
+        context = learner._context(parameters.hyper, part)
+        part, context = learner._as_others(part, context, shift)
+        return learner._policies(parameters, part, context)
+
+    return jax.vmap(one)(parameters, part)
+
+
+def _diversity(
+    learner: "MAPPO",
+    parameters: Parameters,
+    part: Batch,
+    own: Float[Array, "set row time seat action"],
+) -> Float[Array, " all"]:
+    """Mean distance of an agent's policy from the others' policies on what the agent saw."""
+    agents = len(learner.active)
+    acting = _together(part.acting)
+    if learner._alike or agents == 1:
+        return jnp.zeros(agents)
+
+    def distance(shift: Int[Array, ""]) -> Float[Array, " all"]:
+        other = _policies(learner, parameters, part, shift)
+        return masked_mean(js_distance(_together(own), _together(other)), acting, 0)
+
+    return jnp.mean(jax.lax.map(distance, jnp.arange(1, agents)), axis=0)
+
+
+def _agreement(learner: "MAPPO", learning: MAPPOState, part: Batch) -> Float[Array, " all"]:
+    """Mean cosine of each agent's policy gradient with those of the others, on what they share."""
+    parameters, part = jax.tree.map(lambda x: x[0], (learning.parameters, part))
+
+    def losses(trained: tuple[Any, Any]) -> Float[Array, " seat"]:
+        mine = parameters._replace(actor=trained[0], hyper=trained[1])
+        context = learner._context(mine.hyper, part)
+        new = samples(learner._policies(mine, part, context))
+        flat = [samples(x) for x in (part.log_policy, part.action, part.advantage, part.acting)]
+        old, action, advantage, acting = flat
+        log_ratio = categorical.take(new, action) - categorical.take(old, action)
+        gain = jnp.exp(jnp.where(acting, log_ratio, 0.0)) * advantage
+        return masked_mean(-gain, acting, 0)
+
+    return mean_cosine(jax.jacrev(losses)((parameters.actor, parameters.hyper)))
