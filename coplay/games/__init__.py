@@ -7,12 +7,15 @@ from typing import Any
 from coplay.errors import UserError, unknown
 from coplay.games.game import Game, Observation, Outcome
 from coplay.games.jaxmarl_in import jaxmarl_parts, smax_parts
+from coplay.games.probes import HiddenTarget, HiddenTargetConfig, Identity, IdentityConfig
 from coplay.games.snowdrift import Snowdrift, SnowdriftConfig
 from coplay.games.stag_hunt import StagHunt, StagHuntConfig
 
 GAMES: dict[str, tuple[type, type[Game]]] = {
     StagHunt.name: (StagHuntConfig, StagHunt),
     Snowdrift.name: (SnowdriftConfig, Snowdrift),
+    Identity.name: (IdentityConfig, Identity),
+    HiddenTarget.name: (HiddenTargetConfig, HiddenTarget),
 }
 """name -> (configuration, game): `GAMES[name][1](GAMES[name][0](...))` makes the game."""
 

@@ -44,6 +44,18 @@ class HyperMAPPO(MAPPO):
 
     config: HyperMAPPOConfig = eqx.field(static=True)
 
+    @property
+    def declared_inputs(self) -> tuple[str, ...]:
+        plain, config = super().declared_inputs, self.config
+        if not self._on:
+            return plain
+        more = ["memory"]
+        if config.context != "slow":  # which looks at nothing during an episode
+            more += ["last_action", "last_reward"]
+            more += ["others"] if config.context == "team" else []
+            more += ["identity"] if config.ids and config.increments == "agent" else []
+        return tuple(dict.fromkeys((*plain, *more)))
+
     # --- parameters and players ----------------------------------------------------------------
 
     @property
@@ -222,10 +234,11 @@ class HyperMAPPO(MAPPO):
         )
         return state._replace(target=target)
 
-    def _increments(self, parameters: Parameters, batch: Batch) -> dict[str, Float[Array, " seat"]]:
-        context = self._context(parameters.hyper, batch)
+    def _increments(
+        self, parameters: Parameters, batch: Batch, context: Context | None
+    ) -> dict[str, Float[Array, " seat"]]:
         if context is None or parameters.hyper.heads is None:
-            return super()._increments(parameters, batch)
+            return super()._increments(parameters, batch, context)
         heads = parameters.hyper.heads
         products = heads.products(heads)
         base = optax.tree.norm(parameters.actor)

@@ -22,10 +22,10 @@ from coplay.games.game import Game, Observation
 from coplay.minds import categorical
 from coplay.minds.networks import ViewShape, flatten
 from coplay.minds.normed import Generated, NormedNetwork, memory_size
-from coplay.minds.world_view import world_of_all
+from coplay.players import mappo_data as data
 from coplay.players.learner import Learner, of_seats
 from coplay.players.mappo_config import MAPPOConfig
-from coplay.players.mappo_data import Batch, Context, MAPPOState, Parameters, Seen, by_seat, samples
+from coplay.players.mappo_data import Batch, Context, MAPPOState, Parameters, Seen
 from coplay.players.mappo_player import Hyper, MAPPOPlayer, PlayConfig, Remembered, critic_inputs
 from coplay.players.mappo_probe import moved
 from coplay.players.player import Group, Player
@@ -44,6 +44,19 @@ class MAPPO(Learner):
     game_seats: int = eqx.field(static=True)
     seats: tuple[int, ...] = eqx.field(static=True)
     active: tuple[int, ...] = eqx.field(static=True)
+
+    @property
+    def declared_inputs(self) -> tuple[str, ...]:
+        told = ("identity",) if self.config.parameters in ("shared+id", "separate") else ()
+        return ("view", *told, *(("memory",) if self.config.memory != "none" else ()))
+
+    @property
+    def declared_data(self) -> tuple[str, ...]:
+        world = self.shape.world and self.config.critic != "own"
+        return (".trajectory.reward", *((".world",) if world else ()))
+
+    def parameters(self, state: MAPPOState) -> Parameters:
+        return state.parameters
 
     # --- parameters and players ----------------------------------------------------------------
 
@@ -186,17 +199,7 @@ class MAPPO(Learner):
         own = of_seats(trajectory, self.active)
         if self.config.critic == "own" or game.views_show_all:
             return Seen(own, None, None, None)
-        index = np.array(self.active)
-        world = world_of_all(game, trajectory.state, trajectory.observation, 2)[:, :, index]
-
-        def after(row: tuple[Any, Observation]) -> Array:
-            return world_of_all(game, row[0], row[1], 1)[:, index]
-
-        rows = (trajectory.after, trajectory.final)
-        final = rows_where(after, jnp.any(trajectory.truncated, axis=-1), rows)
-        # Where the last step ended an episode, what follows it is not asked for.
-        last = after(jax.tree.map(lambda x: x[-1], rows))
-        return Seen(own, world, final, last)
+        return Seen(own, *data.worlds(game, trajectory, self.active))
 
     def update(
         self,
@@ -243,7 +246,7 @@ class MAPPO(Learner):
     ) -> tuple[MAPPOState, Batch, dict[str, Float[Array, "set seat"]]]:
         """Sets with their statistics brought up to date, samples [set, row, ...] to learn from, and
         what is known before learning."""
-        sets = by_seat(seen) if self._separate else jax.tree.map(lambda x: x[None], seen)
+        sets = data.by_seat(seen) if self._separate else jax.tree.map(lambda x: x[None], seen)
         seats = np.array(self.active)
         identity = learning.identity[0, seats]
         identity = identity[:, None] if self._separate else identity[None]
@@ -354,16 +357,7 @@ class MAPPO(Learner):
         after = Remembered(actor, critic, jnp.zeros((*axes, 0)), jnp.zeros((*axes, 0)))
         if context is not None:
             after = after._replace(context=context.memories, latent=context.now)
-        memory = jax.tree.map(
-            lambda first, all_: jnp.concatenate([first, all_[:, length - 1 : -1 : length]], axis=1),
-            start,
-            after,
-        )
-        rest = batch._replace(memory=())  # type: ignore[arg-type]
-        rows = batch.alive.shape[0] * steps // length
-        rest = jax.tree.map(lambda x: x.reshape(rows, length, *x.shape[2:]), rest)
-        memory = jax.tree.map(lambda x: x.reshape(rows, 1, *x.shape[2:]), memory)
-        return rest._replace(memory=memory)
+        return data.cut(batch, after, length)
 
     # --- what a hypernetwork adds (nothing, here) ------------------------------------------------
 
@@ -402,7 +396,9 @@ class MAPPO(Learner):
         """What is added to the loss, and its terms."""
         return 0.0, {}
 
-    def _increments(self, parameters: Parameters, batch: Batch) -> dict[str, Float[Array, " seat"]]:
+    def _increments(
+        self, parameters: Parameters, batch: Batch, context: Context | None
+    ) -> dict[str, Float[Array, " seat"]]:
         """How large generated increments are, and how much they change within episodes."""
         none = jnp.zeros(batch.alive.shape[-1])
         return {"increment_norm": none, "increment_step": none}
@@ -437,10 +433,10 @@ class MAPPO(Learner):
             self._critic_generated(parameters.hyper, None if context is None else context.now),
         )
         rest = {"view": None, "critic": None, "context": None, "memory": None}
-        flat = jax.tree.map(samples, batch._replace(**rest))  # type: ignore[arg-type]
+        flat = jax.tree.map(data.samples, batch._replace(**rest))  # type: ignore[arg-type]
         loss, terms = ppo_loss(
-            samples(log_policy),
-            samples(value[..., 0]),
+            data.samples(log_policy),
+            data.samples(value[..., 0]),
             flat.log_policy,
             flat.value,
             flat.action,
@@ -454,10 +450,10 @@ class MAPPO(Learner):
             huber=config.huber,
             acting=flat.acting,
         )
-        kl = categorical.kl(flat.log_policy, samples(log_policy))
+        kl = categorical.kl(flat.log_policy, data.samples(log_policy))
         loss = loss + config.align_weight * masked_mean(kl, flat.acting, None)
         penalty, more = self._penalty(parameters, state, batch, context)
-        log_ratio = categorical.take(samples(log_policy) - flat.log_policy, flat.action)
+        log_ratio = categorical.take(data.samples(log_policy) - flat.log_policy, flat.action)
         error = jnp.abs(jnp.exp(jnp.where(flat.acting, log_ratio, 0.0)) - 1)
         return loss + penalty, terms._asdict() | more | {"ratio_error": jnp.max(error, axis=0)}
 

@@ -4,11 +4,14 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
+from coplay.games.game import Game, Observation
+from coplay.minds.world_view import world_of_all
 from coplay.players.mappo_player import Remembered
 from coplay.training import value_norm
-from coplay.training.rollout import Trajectory
+from coplay.training.rollout import Trajectory, rows_where
 
 
 class Parameters(NamedTuple):
@@ -87,6 +90,21 @@ def samples(x: Shaped[Array, "row time *rest"]) -> Shaped[Array, "sample *rest"]
     return x.reshape(-1, *x.shape[2:])
 
 
+def cut(batch: Batch, after: Remembered, length: int) -> Batch:
+    """Rollouts of game copies cut into pieces of `length` steps, one after the other in time, which
+    begin with the memories as they were; after: memories after each step, [copy, time, ...]."""
+    copies, steps = batch.alive.shape[:2]
+    rows = copies * steps // length
+    memory = jax.tree.map(
+        lambda first, all_: jnp.concatenate([first, all_[:, length - 1 : -1 : length]], axis=1),
+        batch.memory,
+        after,
+    )
+    rest = batch._replace(memory=())  # type: ignore[arg-type]
+    rest = jax.tree.map(lambda x: x.reshape(rows, length, *x.shape[2:]), rest)
+    return rest._replace(memory=jax.tree.map(lambda x: x.reshape(rows, 1, *x.shape[2:]), memory))
+
+
 def by_seat(seen: Seen) -> Seen:
     """What was seen by each seat alone, as [seat, time, copy, 1, ...]."""
     trajectory = seen.trajectory
@@ -99,3 +117,18 @@ def by_seat(seen: Seen) -> Seen:
         lambda x: jnp.moveaxis(x, 2, 0)[:, :, :, None], (rest, seen.world, seen.final)
     )
     return Seen(rest._replace(over=over, last=last, memory=memory), world, final, last_world)
+
+
+def worlds(game: Game, trajectory: Trajectory, seats: tuple[int, ...]) -> tuple[Array, ...]:
+    """The world as the critics of some seats are shown it, as in `Seen`: at every step, after steps
+    in which an episode was cut (0 elsewhere), and after the last step."""
+    index = np.array(seats)
+    world = world_of_all(game, trajectory.state, trajectory.observation, 2)[:, :, index]
+
+    def after(row: tuple[Any, Observation]) -> Array:
+        return world_of_all(game, row[0], row[1], 1)[:, index]
+
+    rows = (trajectory.after, trajectory.final)
+    final = rows_where(after, jnp.any(trajectory.truncated, axis=-1), rows)
+    # Where the last step ended an episode, what follows it is not asked for.
+    return world, final, after(jax.tree.map(lambda x: x[-1], rows))

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Shaped
 
 from coplay.minds import categorical
-from coplay.players.mappo_data import Batch, MAPPOState, Parameters, samples
+from coplay.players.mappo_data import Batch, Context, MAPPOState, Parameters, samples
 from coplay.training.advantages import masked_mean
 from coplay.training.nonstationarity import js_distance, mean_cosine, policy_shift
 
@@ -21,24 +21,28 @@ PROBE = 256  # steps of game copies that are looked at
 def moved(
     learner: "MAPPO", learning: MAPPOState, batch: Batch
 ) -> dict[str, Float[Array, "set seat"]]:
-    """What the new policies are beside those that played; `batch` [set, row, ...]."""
+    """What the new policies are beside those that played, and beside each other; `batch` [set, row,
+    ...]. diversity: mean distance of an agent's policy from the others' on what the agent saw."""
     rows, length = batch.alive.shape[1:3]
     count = max(1, min(rows, PROBE // length))
     part = jax.tree.map(lambda x: x[:, :: rows // count][:, :count], batch)
-    new = _policies(learner, learning.parameters, part, jnp.int32(0))
-    metrics = policy_shift(
-        _together(part.log_policy),
-        _together(new),
-        _together(part.action),
-        _together(part.acting),
-        learner.config.clip,
+    context = jax.vmap(learner._context)(learning.parameters.hyper, part)
+    agents = 1 if learner._alike else len(learner.active)
+    # [shift, sample, agent, action]: of each agent's view, the policy of the one so many seats on.
+    policies = jax.lax.map(
+        lambda shift: _together(_policies(learner, learning.parameters, part, context, shift)),
+        jnp.arange(agents),
     )
+    old, action, acting = (_together(x) for x in (part.log_policy, part.action, part.acting))
+    metrics = policy_shift(old, policies[0], action, acting, learner.config.clip)
     if not learner._separate:
         metrics["gradient_cosine"] = _agreement(learner, learning, part)
-    metrics["diversity"] = _diversity(learner, learning.parameters, part, new)
+    apart = js_distance(policies[:1], policies[1:])
+    each = jax.vmap(lambda distance: masked_mean(distance, acting, 0))(apart)
+    metrics["diversity"] = jnp.sum(each, axis=0) / max(1, agents - 1)
     shape = (batch.alive.shape[0], batch.alive.shape[3])
     metrics = {name: values.reshape(shape) for name, values in metrics.items()}
-    return metrics | jax.vmap(learner._increments)(learning.parameters, part)
+    return metrics | jax.vmap(learner._increments)(learning.parameters, part, context)
 
 
 def _together(x: Shaped[Array, "set row time seat *rest"]) -> Shaped[Array, "sample all *rest"]:
@@ -48,37 +52,21 @@ def _together(x: Shaped[Array, "set row time seat *rest"]) -> Shaped[Array, "sam
 
 
 def _policies(
-    learner: "MAPPO", parameters: Parameters, part: Batch, shift: Int[Array, ""]
+    learner: "MAPPO",
+    parameters: Parameters,
+    part: Batch,
+    context: Context | None,
+    shift: Int[Array, ""],
 ) -> Float[Array, "set row time seat action"]:
     """Log-policies of the agents `shift` seats further on, of what each agent saw."""
     if learner._separate:
         parameters = jax.tree.map(lambda x: jnp.roll(x, -shift, axis=0), parameters)
 
-    def one(parameters: Parameters, part: Batch) -> Array:
-        context = learner._context(parameters.hyper, part)
+    def one(parameters: Parameters, part: Batch, context: Context | None) -> Array:
         part, context = learner._as_others(part, context, shift)
         return learner._policies(parameters, part, context)
 
-    return jax.vmap(one)(parameters, part)
-
-
-def _diversity(
-    learner: "MAPPO",
-    parameters: Parameters,
-    part: Batch,
-    own: Float[Array, "set row time seat action"],
-) -> Float[Array, " all"]:
-    """Mean distance of an agent's policy from the others' policies on what the agent saw."""
-    agents = len(learner.active)
-    acting = _together(part.acting)
-    if learner._alike or agents == 1:
-        return jnp.zeros(agents)
-
-    def distance(shift: Int[Array, ""]) -> Float[Array, " all"]:
-        other = _policies(learner, parameters, part, shift)
-        return masked_mean(js_distance(_together(own), _together(other)), acting, 0)
-
-    return jnp.mean(jax.lax.map(distance, jnp.arange(1, agents)), axis=0)
+    return jax.vmap(one)(parameters, part, context)
 
 
 def _agreement(learner: "MAPPO", learning: MAPPOState, part: Batch) -> Float[Array, " all"]:

@@ -62,10 +62,11 @@ def mean_cosine(gradients: Any) -> Float[Array, " seat"]:
 
 
 def js_distance(
-    one: Float[Array, "*batch action"], other: Float[Array, "*batch action"]
+    one: Float[Array, "*#batch action"], other: Float[Array, "*#batch action"]
 ) -> Float[Array, "*batch"]:
     """The Jensen-Shannon distance of two policies from their log-probabilities, 0 to 1: the root
     of the mean of both KLs to the mixture, in bits."""
+    one, other = jnp.broadcast_arrays(one, other)
     mixture = jnp.logaddexp(one, other) - jnp.log(2.0)
     divergence = 0.5 * (categorical.kl(one, mixture) + categorical.kl(other, mixture))
     return jnp.sqrt(jnp.maximum(divergence / jnp.log(2.0), 0.0))
