@@ -24,6 +24,7 @@ HELP = """coplay: multi-agent reinforcement learning with and about others
   coplay audit seats    prove that a game and a learner treat every seat alike
   coplay audit wiring   prove that every declared part of a learner acts
   coplay list [FOLDER]  what runs there are, how far, how good
+  coplay compare A B …  runs beside each other: table, curves, intervals
   coplay bench          how fast it is here
 
 Each command explains its options with --help."""
@@ -407,6 +408,13 @@ def list_runs(arguments: list[str]) -> int:
     return 0
 
 
+def compare(arguments: list[str]) -> int:
+    """coplay compare RUN RUN …"""
+    from coplay.commands.compare import CompareArguments, run_compare
+
+    return run_compare(parse(CompareArguments, arguments, "compare"))
+
+
 def bench(arguments: list[str]) -> int:
     """coplay bench"""
     from coplay.bench.throughput import BenchArguments, run_bench
@@ -421,6 +429,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "adapt": adapt,
     "watch": watch,
     "list": list_runs,
+    "compare": compare,
     "bench": bench,
 }
 
