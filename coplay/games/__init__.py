@@ -26,9 +26,21 @@ def _pettingzoo(rest: str) -> tuple[type, Callable[..., Any]]:
     return parts(rest)
 
 
+def _smac(library: str) -> Callable[[str], tuple[type, Callable[..., Any]]]:
+    def made(rest: str) -> tuple[type, Callable[..., Any]]:
+        from coplay.games.smac_in import smac_parts
+
+        return smac_parts(library, rest)
+
+    return made
+
+
 FAMILIES: dict[str, Callable[[str], tuple[type, Callable[..., Any]]]] = {
     "jaxmarl": jaxmarl_parts,
     "pettingzoo": _pettingzoo,
+    "smac": _smac("smac"),
+    "smaclite": _smac("smaclite"),
+    "smacv2": _smac("smacv2"),
     "smax": smax_parts,
 }
 """prefix -> the parts of the games named `prefix:REST`, as a function of REST: games that come from

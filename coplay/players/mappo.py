@@ -347,14 +347,17 @@ class MAPPO(Learner):
         if steps % length:
             raise UserError(f"chunk ({length}) must divide the steps of a rollout ({steps})")
         start, axes = batch.memory, batch.alive.shape
-        _, actor = parameters.actor.unroll(
-            self._with_context(batch.view, context),
-            start.actor[:, 0],
-            batch.first,
-            batch.alive,
-            self._generated(parameters.hyper, context),
-        )
-        after = Remembered(actor, critic, jnp.zeros((*axes, 0)), jnp.zeros((*axes, 0)))
+        none = jnp.zeros((*axes, 0))
+        after = Remembered(none, critic, none, none)
+        if self.config.memory != "none":
+            _, actor = parameters.actor.unroll(
+                self._with_context(batch.view, context),
+                start.actor[:, 0],
+                batch.first,
+                batch.alive,
+                self._generated(parameters.hyper, context),
+            )
+            after = after._replace(actor=actor)
         if context is not None:
             after = after._replace(context=context.memories, latent=context.now)
         return data.cut(batch, after, length)

@@ -1,13 +1,15 @@
 """Measurements of an update of MAPPO or HyperMAPPO: how the agents' policies moved under each
 other, whether their gradients agree, and how different their policies are."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Shaped
 
 from coplay.minds import categorical
+from coplay.minds.networks import Linear
 from coplay.players.mappo_data import Batch, Context, MAPPOState, Parameters, samples
 from coplay.training.advantages import masked_mean
 from coplay.training.nonstationarity import js_distance, mean_cosine, policy_shift
@@ -15,7 +17,7 @@ from coplay.training.nonstationarity import js_distance, mean_cosine, policy_shi
 if TYPE_CHECKING:
     from coplay.players.mappo import MAPPO
 
-PROBE = 256  # steps of game copies that are looked at
+PROBE = 256  # steps of game copies that are looked at, and at most an eighth of a rollout
 
 
 def moved(
@@ -24,7 +26,7 @@ def moved(
     """What the new policies are beside those that played, and beside each other; `batch` [set, row,
     ...]. diversity: mean distance of an agent's policy from the others' on what the agent saw."""
     rows, length = batch.alive.shape[1:3]
-    count = max(1, min(rows, PROBE // length))
+    count = max(1, min(rows // 8, PROBE // length))
     part = jax.tree.map(lambda x: x[:, :: rows // count][:, :count], batch)
     context = jax.vmap(learner._context)(learning.parameters.hyper, part)
     agents = 1 if learner._alike else len(learner.active)
@@ -70,17 +72,18 @@ def _policies(
 
 
 def _agreement(learner: "MAPPO", learning: MAPPOState, part: Batch) -> Float[Array, " all"]:
-    """Mean cosine of each agent's policy gradient with those of the others, on what they share."""
+    """Mean cosine of each agent's policy gradient with those of the others, on the last layer of
+    the actor that they share: there a gradient costs no way back through the network."""
     parameters, part = jax.tree.map(lambda x: x[0], (learning.parameters, part))
+    context = learner._context(parameters.hyper, part)
+    flat = [samples(x) for x in (part.log_policy, part.action, part.advantage, part.acting)]
+    old, action, advantage, acting = flat
 
-    def losses(trained: tuple[Any, Any]) -> Float[Array, " seat"]:
-        mine = parameters._replace(actor=trained[0], hyper=trained[1])
-        context = learner._context(mine.hyper, part)
-        new = samples(learner._policies(mine, part, context))
-        flat = [samples(x) for x in (part.log_policy, part.action, part.advantage, part.acting)]
-        old, action, advantage, acting = flat
+    def losses(head: Linear) -> Float[Array, " seat"]:
+        actor = eqx.tree_at(lambda network: network.head, parameters.actor, head)
+        new = samples(learner._policies(parameters._replace(actor=actor), part, context))
         log_ratio = categorical.take(new, action) - categorical.take(old, action)
         gain = jnp.exp(jnp.where(acting, log_ratio, 0.0)) * advantage
         return masked_mean(-gain, acting, 0)
 
-    return mean_cosine(jax.jacrev(losses)((parameters.actor, parameters.hyper)))
+    return mean_cosine(jax.jacrev(losses)(parameters.actor.head))

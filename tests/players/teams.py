@@ -35,7 +35,7 @@ def team(game: Game = GAME, kind: type[MAPPO] = MAPPO, **fields: Any) -> MAPPO:
     return kind(config, view_shape(game), game.seats, seats, seats)  # type: ignore[arg-type]
 
 
-def wide(state: MAPPOState, size: float = 0.5, seed: int = 0) -> MAPPOState:
+def wide(state: MAPPOState, size: float = 0.25, seed: int = 0) -> MAPPOState:
     """Parameters large enough for every part to matter."""
     rng = np.random.default_rng(seed)
 
@@ -54,7 +54,7 @@ class Played(NamedTuple):
     seen: Seen
 
 
-def play(learner: MAPPO, game: Game = GAME, size: float = 0.5, state: Any = None) -> Played:
+def play(learner: MAPPO, game: Game = GAME, size: float = 0.25, state: Any = None) -> Played:
     """Two rollouts by parameters that are `wide`, or by a given state."""
     streams = jnp.arange(game.seats)
     if state is None:
