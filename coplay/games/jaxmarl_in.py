@@ -322,9 +322,7 @@ def _value(environment: str, name: str, text: str) -> Any:
     """An argument from its text: a Python value, a list as an array, or a word as it is; scenarios
     and layouts by their names."""
     if name == "scenario" and "SMAX" in environment:
-        from jaxmarl.environments.smax.smax_env import MAP_NAME_TO_SCENARIO
-
-        return _named("scenario of SMAX", text, MAP_NAME_TO_SCENARIO)
+        return _named("scenario of SMAX", text, smax_scenarios())
     if name == "layout" and environment == "overcooked":
         from jaxmarl.environments import overcooked_layouts
 
@@ -334,6 +332,18 @@ def _value(environment: str, name: str, text: str) -> Any:
     except (ValueError, SyntaxError):
         return text
     return np.array(value) if isinstance(value, list) else value
+
+
+def smax_scenarios() -> dict[str, Any]:
+    """JaxMARL's scenarios and our own. SMAC's corridor lives by its terrain, which SMAX has not:
+    the same units on open ground are another task, with a name of its own."""
+    from jaxmarl.environments.smax.smax_env import MAP_NAME_TO_SCENARIO, Scenario
+
+    zealot, zergling = 3, 4
+    units = np.array([zealot] * 6 + [zergling] * 24, np.uint8)
+    return MAP_NAME_TO_SCENARIO | {
+        "6z_vs_24zg_flat": Scenario(jnp.asarray(units), 6, 24, False, False)
+    }
 
 
 def _named(what: str, name: str, known: Mapping[str, Any]) -> Any:
