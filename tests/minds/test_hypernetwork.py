@@ -28,11 +28,17 @@ def normal(*shape: int) -> jax.Array:
     return jnp.asarray(RNG.normal(size=shape), jnp.float32)
 
 
-def noisy(tree: Any) -> Any:
-    return jax.tree.map(lambda x: x + 0.3 * normal(*x.shape), tree)
+def noisy(make: Any) -> Any:
+    """What `make` gives, with all of its numbers moved; compiled as one."""
+    tree = jax.tree.map(np.asarray, jax.jit(make)())
+    moved = jax.tree.map(lambda x: np.float32(x + 0.3 * RNG.normal(size=x.shape)), tree)
+    return jax.tree.map(jnp.asarray, moved)
 
 
-NETWORK = noisy(NormedNetwork(ViewShape((0, 0, 0), 4, 5), 5, key=jax.random.key(0), hidden=(6, 7)))
+NETWORK = noisy(
+    lambda: NormedNetwork(ViewShape((0, 0, 0), 4, 5), 5, key=jax.random.key(0), hidden=(6, 7))
+)
+step = jax.jit(NormedNetwork.step)
 
 
 def with_increments(heads: Heads, context: np.ndarray) -> NormedNetwork:
@@ -45,8 +51,8 @@ def with_increments(heads: Heads, context: np.ndarray) -> NormedNetwork:
             lambda linear: (linear.weight, linear.bias),
             layer,
             (
-                layer.weight + np.einsum("k,koi->oi", context, increment.weight),
-                layer.bias + np.einsum("k,ko->o", context, increment.bias),
+                np.asarray(layer.weight) + np.einsum("k,koi->oi", context, increment.weight),
+                np.asarray(layer.bias) + np.einsum("k,ko->o", context, increment.bias),
             ),
         )
         network = eqx.tree_at(place, network, changed)
@@ -55,39 +61,38 @@ def with_increments(heads: Heads, context: np.ndarray) -> NormedNetwork:
 
 @pytest.mark.parametrize("which", ["head", "all"])
 def test_generated_layers_are_layers_with_other_weights(which: Any) -> None:
-    heads = noisy(Heads(LATENT, NETWORK, which))
+    heads = noisy(lambda: Heads(LATENT, NETWORK, which))
     x, context, nothing = normal(4, 4), normal(4, LATENT), jnp.zeros((4, 0))
-    outputs, _ = NETWORK.step(x, nothing, Generated(heads, context))
+    outputs, _ = step(NETWORK, x, nothing, Generated(heads, context))
     for sample in range(4):
         network = with_increments(heads, np.asarray(context[sample]))
-        expected, _ = network.step(x[sample], nothing[0])
+        expected, _ = step(network, x[sample], nothing[0])
         np.testing.assert_allclose(outputs[sample], expected, atol=1e-4)
 
 
 def test_at_the_start_nothing_is_added() -> None:
     x, context, nothing = normal(4, 4), normal(4, LATENT), jnp.zeros((4, 0))
-    plain, _ = NETWORK.step(x, nothing)
+    plain, _ = step(NETWORK, x, nothing)
     for which in ("last", "all"):
         generated = Generated(Heads(LATENT, NETWORK, which), context)  # type: ignore[arg-type]
-        np.testing.assert_array_equal(NETWORK.step(x, nothing, generated)[0], plain)
+        np.testing.assert_array_equal(step(NETWORK, x, nothing, generated)[0], plain)
 
 
 def test_scales_multiply_what_hidden_layers_give() -> None:
-    heads = noisy(Heads(LATENT, NETWORK, "last"))
+    heads = noisy(lambda: Heads(LATENT, NETWORK, "last"))
     heads = eqx.tree_at(lambda h: h.head, heads, jax.tree.map(jnp.zeros_like, heads.head))
     x, context = normal(4), normal(LATENT)
-    inside = np.asarray(x)
-    inside = np.asarray(NETWORK.entry(inside))  # type: ignore[misc]
+    inside = np.asarray(NETWORK.entry(x))  # type: ignore[misc]
     for layer, norm, scale in zip(NETWORK.layers, NETWORK.norms, heads.scales, strict=True):
         inside = np.asarray(norm(jax.nn.relu(layer(jnp.asarray(inside)))))
         inside = inside * (1 + np.asarray(context) @ np.asarray(scale))
-    outputs, _ = NETWORK.step(x, jnp.zeros(0), Generated(heads, context))
+    outputs, _ = step(NETWORK, x, jnp.zeros(0), Generated(heads, context))
     np.testing.assert_allclose(outputs, NETWORK.head(jnp.asarray(inside)), atol=1e-4)
 
 
 @pytest.mark.parametrize("which", ["last", "all"])
 def test_gram_form_is_the_norm_of_the_parameters(which: Any) -> None:
-    heads, other = noisy(Heads(LATENT, NETWORK, which)), noisy(Heads(LATENT, NETWORK, which))
+    heads, other = (noisy(lambda: Heads(LATENT, NETWORK, which)) for _ in range(2))
     difference, theirs = normal(LATENT), normal(LATENT)
 
     def built(heads: Heads, context: jax.Array) -> np.ndarray:
@@ -107,7 +112,9 @@ def test_accumulation_is_the_explicit_sum(accumulation: float) -> None:
     z, start = normal(rows, steps, seats, LATENT), normal(rows, seats, LATENT)
     first = jnp.asarray(RNG.random((rows, steps, seats)) < 0.3)
     alive = jnp.ones((rows, steps, seats), bool)
-    now, before = accumulated(z, start, first, alive, accumulation, False)
+    program = jax.jit(accumulated, static_argnums=(4, 5))
+    now, before = map(np.asarray, program(z, start, first, alive, accumulation, False))
+    z, start, first = (np.asarray(x) for x in (z, start, first))  # type: ignore[assignment]
     for row in range(rows):
         for seat in range(seats):
             for t in range(steps):
@@ -138,21 +145,21 @@ def test_who_is_gone_keeps_the_context() -> None:
 
 
 def test_attention_hears_only_those_who_are_heard() -> None:
-    attention = noisy(Attention(4, jax.random.key(0)))
+    attention = noisy(lambda: Attention(4, jax.random.key(0)))
     agents = normal(3, 4)
     heard = jnp.asarray([[True, True, False]] * 3)
-    found = attention(agents, agents, heard)
-    changed = attention(agents[:2], agents.at[2].set(9.0), heard[:2])
-    np.testing.assert_allclose(found[:2], changed, atol=1e-6)
+    hear = jax.jit(Attention.__call__)
+    found = hear(attention, agents, agents, heard)
+    changed = hear(attention, agents, agents.at[2].set(9.0), heard)
+    np.testing.assert_allclose(found, changed, atol=1e-6)
     # By hand, for the first agent.
-    query, key, value = (
-        np.asarray(f(agents)) for f in (attention.query, attention.key, attention.value)
-    )
+    parts = (attention.query, attention.key, attention.value)
+    query, key, value = (np.asarray(part(agents)) for part in parts)
     score = query[0] @ key[:2].T / 2.0
     weight = np.exp(score) / np.exp(score).sum()
     expected = agents[0] + attention.out(jnp.asarray(weight @ value[:2]))
     np.testing.assert_allclose(found[0], expected, atol=1e-5)
-    nobody = attention(agents, agents, jnp.zeros((3, 3), bool))
+    nobody = hear(attention, agents, agents, jnp.zeros((3, 3), bool))
     np.testing.assert_allclose(nobody, agents + attention.out.bias, atol=1e-6)
 
 
@@ -167,7 +174,7 @@ def test_team_mean_leaves_out_who_is_gone() -> None:
 @pytest.mark.parametrize("recall", ["gru", "lstm"])
 def test_contexts_of_chunks_are_those_of_the_whole(recall: Any) -> None:
     network = noisy(
-        ContextNetwork(
+        lambda: ContextNetwork(
             ViewShape((0, 0, 0), 4, 5),
             key=jax.random.key(0),
             width=5,
@@ -183,7 +190,8 @@ def test_contexts_of_chunks_are_those_of_the_whole(recall: Any) -> None:
     start = normal(2, 3, 4 if recall == "gru" else 8)
     cleared = jnp.asarray(RNG.random((2, 6, 1)) < 0.3) & jnp.ones((1, 1, 3), bool)
     alive = jnp.asarray(RNG.random((2, 6, 3)) < 0.8)
-    z, memories = network.unroll(x, start, cleared, alive)
+    unroll = jax.jit(ContextNetwork.unroll)
+    z, memories = unroll(network, x, start, cleared, alive)
     assert np.abs(z).max() <= 1
-    later, _ = network.unroll(x[:, 2:], memories[:, 1], cleared[:, 2:], alive[:, 2:])
+    later, _ = unroll(network, x[:, 2:], memories[:, 1], cleared[:, 2:], alive[:, 2:])
     np.testing.assert_allclose(later, z[:, 2:], atol=1e-6)
