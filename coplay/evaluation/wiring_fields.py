@@ -38,8 +38,7 @@ def coefficient_check(
     learn: Callable[[Learner, LearnerState, Any], LearnerState],
     compiled: Callable[..., Callable[..., Any]],
 ) -> Check:
-    """Every coefficient changes what is learned. One that is 0 counts as switched off: it must act
-    when it is switched on, which may need parts that are not there (then it is not tried).
+    """Every coefficient changes what is learned; those that are 0 are reported as switched off.
 
     learn: (learner, state, watched) -> state. compiled: (function, *arguments) -> it compiled.
     """
@@ -48,24 +47,15 @@ def coefficient_check(
     off = [name for name in coefficients(learner.config) if name not in names]
     if not names:
         return Check(title, "loss", True, "there are none")
-    values = jnp.array([float(getattr(learner.config, name)) for name in names])
-
-    def parameters(values: Any, state: LearnerState, watched: Any) -> Any:
-        # The coefficients as numbers that the program does not know: one program for all of them.
-        config = copy.copy(learner.config)
-        for index, name in enumerate(names):
-            object.__setattr__(config, name, values[index])
-        changed = copy.copy(learner)
-        object.__setattr__(changed, "config", config)
-        return changed.parameters(learn(changed, state, watched))
-
-    program = compiled(parameters, values, state, watched)
-    base = jax.tree.leaves(program(values, state, watched))
+    values = np.array([float(getattr(learner.config, name)) for name in names])
+    parameters = _learned_by(learner, names, state, watched, learn, compiled)
+    base = parameters(values)
     found = {}
     for index, name in enumerate(names):
-        other = jax.tree.leaves(program(values.at[index].multiply(0.5), state, watched))
-        pairs = zip(base, other, strict=True)
-        found[name] = max(float(np.abs(np.asarray(x - y)).max(initial=0.0)) for x, y in pairs)
+        halved = values.copy()
+        halved[index] /= 2
+        pairs = zip(base, parameters(halved), strict=True)
+        found[name] = max(float(np.abs(x - y).max(initial=0.0)) for x, y in pairs)
     dead = [name for name, value in found.items() if not value > 0]
     shown = ", ".join(f"{name} {value:.2g}" for name, value in found.items())
     detail = f"largest change of a parameter if halved: {shown}"
@@ -74,6 +64,41 @@ def coefficient_check(
     if dead:
         detail = f"without effect: {', '.join(dead)}. {detail}"
     return Check(title, "loss", not dead, detail, figures={"coefficients": found, "off": off})
+
+
+def _learned_by(
+    learner: Learner,
+    names: list[str],
+    state: LearnerState,
+    watched: Any,
+    learn: Callable[[Learner, LearnerState, Any], LearnerState],
+    compiled: Callable[..., Callable[..., Any]],
+) -> Callable[[np.ndarray], list[np.ndarray]]:
+    """What is learned as a function of the coefficients' values, which are numbers that the program
+    does not know: one program for all of them. A learner that asks for their values while it is
+    traced gets a program for each."""
+
+    def with_values(values: Any, state: LearnerState, watched: Any) -> Any:
+        config, changed = copy.copy(learner.config), copy.copy(learner)
+        for index, name in enumerate(names):
+            object.__setattr__(config, name, values[index])
+        object.__setattr__(changed, "config", config)
+        return changed.parameters(learn(changed, state, watched))
+
+    def constant(values: np.ndarray) -> Any:
+        given = tuple(float(value) for value in values)
+        return compiled(lambda *rest: with_values(given, *rest), state, watched)(state, watched)
+
+    try:
+        program = compiled(with_values, jnp.zeros(len(names)), state, watched)
+    except (jax.errors.ConcretizationTypeError, TypeError):
+        learned = constant
+    else:
+
+        def learned(values: np.ndarray) -> Any:
+            return program(jnp.asarray(values, jnp.float32), state, watched)
+
+    return lambda values: [np.asarray(x) for x in jax.tree.leaves(learned(values))]
 
 
 # --- fields ------------------------------------------------------------------------------------

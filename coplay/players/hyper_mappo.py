@@ -204,7 +204,7 @@ class HyperMAPPO(MAPPO):
         within = batch.alive & ~batch.first
         loss = config.smooth_weight * masked_mean(step, within, None)
         terms = {"smooth_loss": masked_mean(step, within, (0, 1))}
-        if config.anchor_weight:
+        if jax.tree.leaves(state.target):
             slow: Context | None = self._context(state.target, batch)
             assert slow is not None
             away = self._distance(heads, context.now, state.target.heads, slow.now)

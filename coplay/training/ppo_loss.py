@@ -31,8 +31,8 @@ def ppo_loss(
     *,
     clip: float,
     value_clip: float | None,
-    entropy_weight: float,
-    value_weight: float,
+    entropy_weight: float | Float[Array, ""],
+    value_weight: float | Float[Array, ""],
     huber: float | None = None,
     acting: Bool[Array, "sample seat"] | None = None,
 ) -> tuple[Float[Array, ""], PPOTerms]:
