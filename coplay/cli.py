@@ -26,7 +26,9 @@ HELP = """coplay: multi-agent reinforcement learning with and about others
   coplay inspect PART   look at what such a model knows
   coplay watch RUN      look at an episode, in the terminal or as a GIF
   coplay audit seats    prove that a game and a learner treat every seat alike
+  coplay audit wiring   prove that every declared part of a learner acts
   coplay list [FOLDER]  what runs there are, how far, how good
+  coplay compare A B …  runs beside each other: table, curves, intervals
   coplay bench [search] how fast it is here
 
 Each command explains its options with --help."""
@@ -274,45 +276,10 @@ def play_cross(given: PlayArguments, game: Any) -> int:
 # --- audit -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class AuditSeatsArguments(Generic[GameConfig, LearnerConfig]):
-    """Is every seat treated alike, by the game and by the learner? Exit code 0: yes, 1: no."""
-
-    game: GameConfig
-    learner: Annotated[LearnerConfig, tyro.conf.arg(name="")]
-    game_name: Annotated[str, tyro.conf.arg(name="game")] = "stag-hunt"
-    """The game by name; its own fields are --game.FIELD."""
-    player: str = "ppo"
-    """The learner by name; its own fields are options as in coplay train."""
-    steps: int = 300_000
-    """Game steps of each training run."""
-    seeds: int = 8
-    """Seeds of each training run."""
-    seed: int = 0
-    """First seed of all randomness."""
-    copies: int = 256
-    """Game copies played at once."""
-    rollout: int = 32
-    """Steps every copy plays between two updates."""
-    among: str = ""
-    """Player of the other seats while one learner moves through all of them; default: the game's
-    first scripted player."""
-    advantage: float = 0.02
-    """Smallest advantage of one seat, as a share of the reward, that must not be missed."""
-    episodes: int = 2_000_000
-    """Episodes at most, for each player in the test of the seats' worth."""
-    keep_going: bool = False
-    """Train also if a fault is found before."""
-    out: Path | None = None
-    """Folder for the page, the pictures and the training runs; default: a new one below runs/."""
-    json: bool = False
-    """Print the result as one JSON object on standard output."""
-
-
 def audit(arguments: list[str]) -> int:
-    """coplay audit seats …"""
+    """coplay audit seats …, coplay audit wiring …"""
     if not arguments or arguments[0] in ("-h", "--help"):
-        print("usage: coplay audit seats …\n\ncoplay audit seats --help explains all options")
+        print(f"usage: coplay audit {'|'.join(AUDITS)} …\n\nadd --help for all options")
         return 0
     if arguments[0] not in AUDITS:
         raise unknown("audit", arguments[0], AUDITS)
@@ -321,56 +288,25 @@ def audit(arguments: list[str]) -> int:
 
 def audit_seats(arguments: list[str]) -> int:
     """coplay audit seats …"""
-    from coplay.evaluation.audit_seats import audit_seats as run_audit
-    from coplay.games import game_parts
-    from coplay.players.seating import learner_parts
-    from coplay.reports.audit_page import write_audit
-    from coplay.reports.progress import ProgressLine
-    from coplay.reports.results import print_audit
-    from coplay.training.config import RunConfig, TrainConfig
-    from coplay.training.train import Interrupted, RunStopped
+    from coplay.commands.audit_seats import default_arguments, run_audit_seats
 
     game_name = option(arguments, "game") or "stag-hunt"
-    player = option(arguments, "player") or "ppo"
-    game_type, learner_type = game_parts(game_name)[0], learner_parts(player)[0]
-    default: AuditSeatsArguments[Any, Any] = AuditSeatsArguments(
-        game=game_type(), learner=learner_type(), game_name=game_name, player=player
-    )
-    kind = AuditSeatsArguments[game_type, learner_type]  # type: ignore[valid-type]
+    kind, default = default_arguments(game_name, option(arguments, "player") or "ppo")
     given = parse(kind, arguments, "audit seats", default)
-    run = RunConfig(
-        steps=given.steps,
-        seed=given.seed,
-        seeds=given.seeds,
-        copies=given.copies,
-        rollout=given.rollout,
-        checkpoint_every=given.steps,
-        keep=1,
-    )
-    config = TrainConfig(player, game_name, given.learner, given.game, run)
-    out = given.out or _new_folder("audit", game_name)
-    try:
-        with ProgressLine() as progress:
-            result = run_audit(
-                config,
-                out,
-                given.among,
-                given.advantage,
-                given.episodes,
-                given.keep_going,
-                progress,
-            )
-    except RunStopped as error:
-        print(f"coplay: {error}", file=sys.stderr)
-        return 1
-    except Interrupted:
-        print("coplay: stopped; the same command goes on where it was", file=sys.stderr)
-        return 130
-    print_audit(result, write_audit(out, result), given.json)
-    return 0 if result.passed else 1
+    return run_audit_seats(given, given.out or _new_folder("audit", game_name))
 
 
-AUDITS: dict[str, Callable[[list[str]], int]] = {"seats": audit_seats}
+def audit_wiring(arguments: list[str]) -> int:
+    """coplay audit wiring …"""
+    from coplay.commands.audit_wiring import default_arguments, run_audit_wiring
+
+    game_name = option(arguments, "game") or "stag-hunt"
+    kind, default = default_arguments(game_name, option(arguments, "player") or "ppo")
+    given = parse(kind, arguments, "audit wiring", default)
+    return run_audit_wiring(given, given.out or _new_folder("audit", game_name))
+
+
+AUDITS: dict[str, Callable[[list[str]], int]] = {"seats": audit_seats, "wiring": audit_wiring}
 
 
 # --- adapt -------------------------------------------------------------------------------------
@@ -439,6 +375,13 @@ def list_runs(arguments: list[str]) -> int:
     return 0
 
 
+def compare(arguments: list[str]) -> int:
+    """coplay compare RUN RUN …"""
+    from coplay.commands.compare import CompareArguments, run_compare
+
+    return run_compare(parse(CompareArguments, arguments, "compare"))
+
+
 def bench(arguments: list[str]) -> int:
     """coplay bench [search]"""
     if arguments[:1] == ["search"]:
@@ -474,6 +417,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "inspect": of_minds("inspect"),
     "watch": watch,
     "list": list_runs,
+    "compare": compare,
     "bench": bench,
 }
 

@@ -21,6 +21,7 @@ from rich.table import Table
 from coplay.bench.host import host_rows
 from coplay.bench.jaxmarl import jaxmarl_stepping
 from coplay.bench.measure import Speed, Work, measure, peak_memory_mb
+from coplay.bench.teams import team_training
 from coplay.games import make_game
 from coplay.games.game import Game
 from coplay.minds.networks import view_shape
@@ -54,6 +55,11 @@ class BenchArguments:
     jaxmarl: tuple[str, ...] = ()
     """Also step these games of JaxMARL, beside JaxMARL's own stepping: for instance
     jaxmarl:MPE_simple_spread_v3 smax:3m. An empty --boards leaves out Stag Hunt."""
+    teams: tuple[str, ...] = ()
+    """Also train MAPPO and HyperMAPPO on these games in the settings of JaxMARL's own MAPPO script,
+    each beside feed-forward MAPPO: for instance jaxmarl:MPE_simple_spread_v3 smax:3m."""
+    team_copies: int = 64
+    """Game copies of these."""
     json: bool = False
     """Print {"rows": […]} on standard output."""
 
@@ -70,6 +76,9 @@ def run_bench(arguments: BenchArguments) -> int:
         rows += host_rows(arguments.repeats)
     for name in arguments.jaxmarl:
         rows += compared(measure(jaxmarl_stepping(name), arguments.repeats), "")
+    for name in arguments.teams:
+        works = team_training(name, arguments.team_copies)
+        rows += compared(measure(works, arguments.repeats), "")
     if arguments.start_up:
         rows += start_up()
     if arguments.json:

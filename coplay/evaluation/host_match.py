@@ -47,9 +47,11 @@ def host_table(game: HostGame, groups: tuple[Group, ...], views: Views) -> Table
 
 def play_host_episodes(
     game: HostGame, groups: tuple[Group, ...], seed: int, copies: int, episodes: int
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
     """Every copy plays `episodes` whole episodes, one after the other at its own pace: rewards and
-    steps in the game, [episode, copy, seat]."""
+    steps in the game, [episode, copy, seat], and the environment's scores, [episode, copy]."""
+    names = game.table.scores
+    scores = np.zeros((episodes, copies, len(names)), np.float32)
     reward = np.zeros((episodes, copies, game.seats), np.float32)
     steps = np.zeros((episodes, copies, game.seats), np.int32)
     key, every = jax.random.key(seed), np.arange(copies)
@@ -71,13 +73,14 @@ def play_host_episodes(
             reward[row, every] += stepped.reward
             counts = views.alive & active[:, None]
             steps[row, every] += counts
+            scores[row, every] = np.where(stepped.over[:, None], stepped.score, scores[row, every])
             table = _with_done(table, counts, action, stepped.reward)
             over = stepped.over.copy()
             views = following(views, stepped)
             table = table._replace(memory=memory)
             time, episode, step = np.where(over, 0, time + 1), episode + over, step + 1
             active = episode < episodes
-    return reward, steps
+    return reward, steps, {name: scores[..., index] for index, name in enumerate(names)}
 
 
 def record_host_episode(

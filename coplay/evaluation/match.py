@@ -162,7 +162,7 @@ def play_match(
     copies = -(-episodes // each)
     played: Any
     if isinstance(game, HostGame):
-        played = (*play_host_episodes(game, groups, seed, copies, each), {})
+        played = play_host_episodes(game, groups, seed, copies, each)
     else:
         played = _play_episodes(game, groups, jax.random.key(seed), copies, each)
     # The last round may hold more episodes than asked for; which copies are left out is fixed

@@ -1,10 +1,11 @@
-"""Statistics over independent runs: the interquartile mean and its bootstrap interval.
+"""Statistics over independent runs: interquartile mean, bootstrap intervals, comparisons.
 
 The unit is the run (a seed): give one number per run, not one per episode of a single run, because
 episodes of one run share their parameters and say nothing about the chance in training.
 """
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, overload
 
 import numpy as np
@@ -142,3 +143,75 @@ def permutation_p_value(
         as_large += int((spread_of_groups(drawn) >= found).sum())
         done += count
     return as_large / (permutations + 1)
+
+
+# --- several tasks at once ---------------------------------------------------------------------
+
+
+def stratified_interval(
+    scores: Sequence[ArrayLike],
+    statistic: Callable[[list[np.ndarray]], np.ndarray] | None = None,
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """The percentile bootstrap interval of a statistic of several tasks (strata): runs are drawn
+    with replacement within each task, so that every task keeps its share.
+
+    scores: task -> [run]. statistic: of [task -> (resample, run)] to [resample]; default: the
+    interquartile mean of all scores together.
+    """
+    tasks = [np.asarray(task, float).reshape(-1) for task in scores]
+    if not tasks or any(task.size == 0 for task in tasks):
+        raise ValueError("the bootstrap interval of no values is not defined")
+    statistic = statistic or aggregate_iqm
+    rng = np.random.default_rng(seed)
+    drawn = [task[rng.integers(task.size, size=(resamples, task.size))] for task in tasks]
+    low, high = np.quantile(statistic(drawn), [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def aggregate_iqm(scores: Sequence[ArrayLike]) -> np.ndarray:
+    """The interquartile mean of all runs of all tasks together; task -> [..., run]."""
+    return iqm(np.concatenate([np.asarray(task, float) for task in scores], axis=-1), axis=-1)
+
+
+def probability_of_improvement(
+    ours: Sequence[ArrayLike], theirs: Sequence[ArrayLike]
+) -> float | np.ndarray:
+    """P(a run of ours is better than one of theirs on the same task), mean over the tasks:
+
+        mean_task  sum_ij [x_i > y_j] + [x_i = y_j] / 2   /  (n m)
+
+    which is Mann and Whitney's U over n m. ours, theirs: task -> [..., run].
+    """
+    each = []
+    for mine, other in zip(ours, theirs, strict=True):
+        x, y = np.asarray(mine, float)[..., :, None], np.asarray(other, float)[..., None, :]
+        each.append(((x > y) + 0.5 * (x == y)).mean(axis=(-2, -1)))
+    mean = np.mean(each, axis=0)
+    return float(mean) if mean.ndim == 0 else mean
+
+
+def improvement_interval(
+    ours: Sequence[ArrayLike],
+    theirs: Sequence[ArrayLike],
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """The stratified bootstrap interval of `probability_of_improvement`; the runs of both sides
+    are drawn independently."""
+    count = len(ours)
+
+    def statistic(drawn: list[np.ndarray]) -> np.ndarray:
+        return np.asarray(probability_of_improvement(drawn[:count], drawn[count:]))
+
+    return stratified_interval([*ours, *theirs], statistic, level, resamples, seed)
+
+
+def performance_profile(scores: Sequence[ArrayLike], levels: ArrayLike) -> np.ndarray:
+    """[level] the share of runs, mean over the tasks, whose score is above each level."""
+    above = np.asarray(levels, float)
+    each = [(np.asarray(task, float).reshape(-1, 1) > above).mean(axis=0) for task in scores]
+    return np.mean(each, axis=0)

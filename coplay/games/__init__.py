@@ -7,12 +7,15 @@ from typing import Any
 from coplay.errors import UserError, unknown
 from coplay.games.game import Game, Observation, Outcome
 from coplay.games.jaxmarl_in import jaxmarl_parts, smax_parts
+from coplay.games.probes import HiddenTarget, HiddenTargetConfig, Identity, IdentityConfig
 from coplay.games.snowdrift import Snowdrift, SnowdriftConfig
 from coplay.games.stag_hunt import StagHunt, StagHuntConfig
 
 GAMES: dict[str, tuple[type, type[Game]]] = {
     StagHunt.name: (StagHuntConfig, StagHunt),
     Snowdrift.name: (SnowdriftConfig, Snowdrift),
+    Identity.name: (IdentityConfig, Identity),
+    HiddenTarget.name: (HiddenTargetConfig, HiddenTarget),
 }
 """name -> (configuration, game): `GAMES[name][1](GAMES[name][0](...))` makes the game."""
 
@@ -23,9 +26,21 @@ def _pettingzoo(rest: str) -> tuple[type, Callable[..., Any]]:
     return parts(rest)
 
 
+def _smac(library: str) -> Callable[[str], tuple[type, Callable[..., Any]]]:
+    def made(rest: str) -> tuple[type, Callable[..., Any]]:
+        from coplay.games.smac_in import smac_parts
+
+        return smac_parts(library, rest)
+
+    return made
+
+
 FAMILIES: dict[str, Callable[[str], tuple[type, Callable[..., Any]]]] = {
     "jaxmarl": jaxmarl_parts,
     "pettingzoo": _pettingzoo,
+    "smac": _smac("smac"),
+    "smaclite": _smac("smaclite"),
+    "smacv2": _smac("smacv2"),
     "smax": smax_parts,
 }
 """prefix -> the parts of the games named `prefix:REST`, as a function of REST: games that come from

@@ -126,6 +126,23 @@ class Game(eqx.Module):
         """The goals its players may have, for players that think about others; None: undeclared."""
         return None
 
+    @property
+    def own_world(self) -> bool:
+        """Whether `world_state` is something else than what all seats see."""
+        return False
+
+    @property
+    def views_show_all(self) -> bool:
+        """Whether a seat's own ego view is all that a critic could be shown."""
+        return self.symmetric and self.full_view and not self.own_world
+
+    def world_state(self, state: State) -> Float[Array, " number"]:
+        """Everything at once, for a critic that may see all; unless a game has something of its
+        own, what all seats see, one after the other."""
+        seen = self.observe(state)
+        parts = (seen.planes.reshape(self.seats, -1).astype(jnp.float32), seen.features)
+        return jnp.concatenate(parts, axis=1).reshape(-1)
+
     def last_actions(self, state: State) -> Integer[Array, " seat"]:
         """The previous joint action as executed, from the state. For players that model others."""
         raise NotImplementedError

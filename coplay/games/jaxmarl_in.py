@@ -173,14 +173,16 @@ class JaxmarlGame(Game):
     def scores(self, state: JaxmarlState) -> Mapping[str, Float[Array, ""]]:
         return self.kind.scores(self.env, state.env)
 
+    @property
+    def own_world(self) -> bool:
+        return self.kind.world is not None
+
     def world_state(self, state: JaxmarlState) -> Float[Array, " number"]:
         """Everything at once, for a critic that may see all: JaxMARL's own state of the world
         (SMAX), else what all seats see, one after the other."""
-        if self.kind.world is not None:
-            return self.kind.world(self.env, state.env)
-        seen = self.observe(state)
-        parts = (seen.planes.reshape(self.seats, -1).astype(jnp.float32), seen.features)
-        return jnp.concatenate(parts, axis=1).reshape(-1)
+        if self.kind.world is None:
+            return super().world_state(state)
+        return self.kind.world(self.env, state.env)
 
     def draw(self, state: JaxmarlState, cell: int = 48) -> np.ndarray:
         return draw_world(world_of(self, state), cell)
@@ -320,9 +322,7 @@ def _value(environment: str, name: str, text: str) -> Any:
     """An argument from its text: a Python value, a list as an array, or a word as it is; scenarios
     and layouts by their names."""
     if name == "scenario" and "SMAX" in environment:
-        from jaxmarl.environments.smax.smax_env import MAP_NAME_TO_SCENARIO
-
-        return _named("scenario of SMAX", text, MAP_NAME_TO_SCENARIO)
+        return _named("scenario of SMAX", text, smax_scenarios())
     if name == "layout" and environment == "overcooked":
         from jaxmarl.environments import overcooked_layouts
 
@@ -332,6 +332,18 @@ def _value(environment: str, name: str, text: str) -> Any:
     except (ValueError, SyntaxError):
         return text
     return np.array(value) if isinstance(value, list) else value
+
+
+def smax_scenarios() -> dict[str, Any]:
+    """JaxMARL's scenarios and our own. SMAC's corridor lives by its terrain, which SMAX has not:
+    the same units on open ground are another task, with a name of its own."""
+    from jaxmarl.environments.smax.smax_env import MAP_NAME_TO_SCENARIO, Scenario
+
+    zealot, zergling = 3, 4
+    units = np.array([zealot] * 6 + [zergling] * 24, np.uint8)
+    return MAP_NAME_TO_SCENARIO | {
+        "6z_vs_24zg_flat": Scenario(jnp.asarray(units), 6, 24, False, False)
+    }
 
 
 def _named(what: str, name: str, known: Mapping[str, Any]) -> Any:

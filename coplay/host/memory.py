@@ -18,6 +18,7 @@ class Board(NamedTuple):
     action: [row, seat] int32. active: [row] which environments step.
     after: what seats see after the step, before any reset. fresh: after the reset, where `over`.
     reward: [row, seat] float32. terminated, truncated: [row, seat] bool. over: [row] bool.
+    score: [row, score] float32 of the episode that ended in the step, where `over`.
     at: [worker, 4] int64: calls begun, row, episode and step of the call that is under way.
     """
 
@@ -29,6 +30,7 @@ class Board(NamedTuple):
     terminated: np.ndarray
     truncated: np.ndarray
     over: np.ndarray
+    score: np.ndarray
     at: np.ndarray
 
 
@@ -53,9 +55,9 @@ def open_board(descriptor: int, seats: Seats, rows: int, workers: int) -> Board:
         count = int(np.prod(shape))
         arrays.append(np.frombuffer(memory, kind, count, place).reshape(shape))
         place += size
-    action, active, reward, terminated, truncated, over, at, *views = arrays
+    action, active, reward, terminated, truncated, over, score, at, *views = arrays
     after, fresh = Views(*views[:4]), Views(*views[4:])
-    return Board(action, active, after, fresh, reward, terminated, truncated, over, at)
+    return Board(action, active, after, fresh, reward, terminated, truncated, over, score, at)
 
 
 def _layout(seats: Seats, rows: int, workers: int) -> list[tuple[tuple[int, ...], np.dtype]]:
@@ -74,6 +76,7 @@ def _layout(seats: Seats, rows: int, workers: int) -> list[tuple[tuple[int, ...]
         (each, truth),
         (each, truth),
         ((rows,), truth),
+        ((rows, len(seats.scores)), real),
         ((workers, 4), np.dtype(np.int64)),
         *views,
         *views,

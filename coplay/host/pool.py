@@ -53,6 +53,7 @@ class Stepped(NamedTuple):
     terminated: np.ndarray
     truncated: np.ndarray
     over: np.ndarray
+    score: np.ndarray
 
 
 class Hand(NamedTuple):
@@ -122,7 +123,11 @@ class Pool:
         return Stepped(
             _set(board.after, number, self.copies),
             _set(board.fresh, number, self.copies),
-            *(x[mine] for x in (board.reward, board.terminated, board.truncated, board.over)),
+            board.reward[mine],
+            board.terminated[mine],
+            board.truncated[mine],
+            board.over[mine],
+            board.score[mine],
         )
 
     def picture(self) -> Any:

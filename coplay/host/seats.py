@@ -46,6 +46,8 @@ class Seats:
     """All seats, and the shapes that hold every seat's view."""
 
     seats: tuple[Seat, ...]
+    scores: tuple[str, ...] = ()
+    """Names of the numbers, beside the rewards, that tell how an episode went."""
 
     @property
     def count(self) -> int:
@@ -120,7 +122,8 @@ def read_seats(env: Any, name: str) -> Seats:
             f"{name} has no `possible_agents`: seats are fixed, so the environment must say "
             "beforehand which agents there can be"
         )
-    return Seats(tuple(_read_seat(env, agent, name) for agent in agents))
+    scores = tuple(getattr(env, "score_names", ()))
+    return Seats(tuple(_read_seat(env, agent, name) for agent in agents), scores)
 
 
 def _read_seat(env: Any, agent: Any, name: str) -> Seat:

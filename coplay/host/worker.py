@@ -86,6 +86,8 @@ class Worker:
                 board.terminated[row],
                 board.truncated[row],
             )
+            if board.over[row] and self.duty.seats.scores:
+                board.score[row] = self.envs[row].env.scores()
             if board.over[row] and not self.duty.film:
                 self._begin(number, copy)
 

@@ -106,6 +106,7 @@ class ViewShape(eqx.Module):
     goals, goal_features, habits, drives: how many candidate goals the game declares, by how many
     numbers each is described, how many habits and how many one-sided characters there are; 0 if it
     declares none.
+    world: how many numbers a critic that sees all is shown; 0 if the own view is all there is.
     """
 
     planes: tuple[int, int, int] = eqx.field(static=True)
@@ -115,6 +116,7 @@ class ViewShape(eqx.Module):
     goal_features: int = eqx.field(static=True, default=0)
     habits: int = eqx.field(static=True, default=0)
     drives: int = eqx.field(static=True, default=0)
+    world: int = eqx.field(static=True, default=0)
 
 
 class Network(eqx.Module):
@@ -186,6 +188,9 @@ def view_shape(game: Game) -> ViewShape:
     views = jax.eval_shape(lambda key: game.observe(game.reset(key)), key)
     height, width, planes = views.planes.shape[1:]
     shape = ViewShape((height, width, planes), views.features.shape[1], views.legal.shape[1])
+    if not game.views_show_all:
+        world = jax.eval_shape(lambda key: game.world_state(game.reset(key)), key)
+        shape = dataclasses.replace(shape, world=world.shape[0])
     goals = game.goals
     if goals is None:
         return shape

@@ -58,6 +58,14 @@ class HOP(Learner):
 
     play_fields = HOPConfig.play_fields
 
+    @property
+    def declared_inputs(self) -> tuple[str, ...]:
+        return ("state", "memory") if self.config.planner == "on" else ("view",)
+
+    @property
+    def declared_data(self) -> tuple[str, ...]:
+        return (".reward", ".action", *(() if self.config.direct_om else (".goal",)))
+
     def check(self, game: Game) -> None:
         refuse_partial_views(game)
         if self.game_seats < 2:

@@ -62,7 +62,7 @@ class CodeWorld(World):
         return self.goals.foresee(self.goals.see(seen), self.z, seen.legal)
 
     def judge(
-        self, game: Game, observation: Observation, state: State
+        self, game: Game, observation: Observation, state: State, mind: Mind
     ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
         if self.policy_told:
             alive = jax.vmap(game.alive)(state)[:, 1:]

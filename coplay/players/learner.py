@@ -35,6 +35,23 @@ class Learner(eqx.Module):
     play_fields: ClassVar[tuple[str, ...]] = ()
     """Fields of the configuration that may be set anew for a player that learns no more."""
 
+    @property
+    def declared_inputs(self) -> tuple[str, ...]:
+        """What must change what its players do, as the wiring audit asks: `view`, `state` (of the
+        game), `last_action`, `last_reward`, `memory`, `identity` (seats that are given the same
+        differ), `others` (what co-players of the same learner are given)."""
+        return ("view",)
+
+    @property
+    def declared_data(self) -> tuple[str, ...]:
+        """Parts of what `watch` gives, by their paths, that must change what is learned."""
+        return (".reward",)
+
+    def parameters(self, state: LearnerState) -> Any:
+        """What is optimised, for the wiring audit: unless said, all modules in the state that
+        belong to no optimiser."""
+        return _modules(state)
+
     def seated(self, active: tuple[int, ...]) -> "Learner":
         """The same learner, active in other seats."""
         return dataclasses.replace(self, active=active)
@@ -88,6 +105,11 @@ class Learner(eqx.Module):
         """
         return {}
 
+    def first_ratio(self, state: LearnerState, trajectory: Any) -> Float[Array, " seat"] | None:
+        """Of each active seat, the largest |ratio - 1| between the policy that `update` would begin
+        with and the one that acted, on what `watch` gave. None: it learns by no such ratio."""
+        return None
+
     def player(self, state: LearnerState, seat: int, greedy: bool = False) -> Player:
         """The player of one seat as it stands, to sit in any seat and learn no more."""
         raise NotImplementedError
@@ -108,3 +130,18 @@ def of_seats(trajectory: Trajectory, seats: tuple[int, ...]) -> Trajectory:
     part = jax.tree.map(lambda x: x[:, :, index], everyone)
     last = jax.tree.map(lambda x: x[:, index], trajectory.last)
     return part._replace(over=trajectory.over, last=last, memory=memory)
+
+
+def _modules(tree: Any) -> Any:
+    """The modules in a tree, in containers like those they are in; nothing of optimisers."""
+    if isinstance(tree, eqx.Module):
+        return eqx.filter(tree, eqx.is_inexact_array)
+    if type(tree).__module__.startswith("optax"):
+        return ()
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return {name: _modules(getattr(tree, name)) for name in tree._fields}
+    if isinstance(tree, tuple | list):
+        return [_modules(item) for item in tree]
+    if isinstance(tree, dict):
+        return {name: _modules(item) for name, item in tree.items()}
+    return ()

@@ -18,6 +18,10 @@ from coplay.games.game import Game, Observation, State
 
 Memory = Any  # a pytree of arrays with a leading copy axis, private to its player
 
+SEATS = "seats"
+"""The name of the axis over which the seats of a group act at once: players that hear each other
+gather over it (`jax.lax.all_gather`)."""
+
 
 class View(NamedTuple):
     """What one seat sees in every game copy: all it may use to decide.
@@ -118,6 +122,7 @@ class Group(eqx.Module):
         return jax.vmap(
             lambda player, key, view, mine: player.act(game, key, view, mine),
             in_axes=(axis, 0, 0, 0),
+            axis_name=SEATS,
         )(self.player, keys, views, memory)
 
     def note(self, memory: Memory) -> Any:

@@ -141,6 +141,10 @@ class PPO(Learner):
     seats: tuple[int, ...] = eqx.field(static=True)
     active: tuple[int, ...] = eqx.field(static=True)
 
+    @property
+    def declared_inputs(self) -> tuple[str, ...]:
+        return ("view", "identity") if self.config.parameters == "shared+id" else ("view",)
+
     # --- parameters and players ----------------------------------------------------------------
 
     def init(self, key: PRNGKeyArray, streams: Int[Array, " seat"]) -> PPOState:
@@ -280,6 +284,15 @@ class PPO(Learner):
                 jax.tree.map(lambda x: jnp.repeat(x, each, axis=0), gradients),
             ),
         }
+
+    def first_ratio(self, state: PPOState, trajectory: Trajectory) -> Float[Array, " seat"]:
+        learning, batch = self._prepare(state, trajectory)
+        networks = (learning.actor, learning.critic)
+        logits, _ = jax.vmap(self._outputs)(networks, batch)
+        new = categorical.log_policy(logits.reshape(batch.legal.shape), batch.legal)
+        log_ratio = categorical.take(new - batch.log_policy, batch.action)
+        error = jnp.abs(jnp.exp(jnp.where(batch.alive, log_ratio, 0.0)) - 1)
+        return jnp.max(error, axis=(1, 2)).reshape(-1)
 
     def _prepare(self, state: PPOState, trajectory: Trajectory) -> tuple[PPOState, Batch]:
         """The parameter sets of the active seats and their samples, [set, ...]."""

@@ -124,6 +124,10 @@ class RecurrentPPO(PPO):
 
     play_fields = ("keep_memory",)
 
+    @property
+    def declared_inputs(self) -> tuple[str, ...]:
+        return (*super().declared_inputs, "last_action", "last_reward", "memory")
+
     def _network(
         self, shape: ViewShape, outputs: int, key: PRNGKeyArray, head_scale: float
     ) -> GRUNetwork:

@@ -21,7 +21,11 @@ from coplay.players.hop import HOP
 from coplay.players.hop_config import HOPConfig
 from coplay.players.hop_plus import HopPlus
 from coplay.players.hop_plus_config import HopPlusConfig
+from coplay.players.hyper_config import HyperMAPPOConfig
+from coplay.players.hyper_mappo import HyperMAPPO
 from coplay.players.learner import Learner
+from coplay.players.mappo import MAPPO
+from coplay.players.mappo_config import MAPPOConfig
 from coplay.players.player import Player
 from coplay.players.ppo import PPO, PPOConfig
 from coplay.players.ppo_gru import RecurrentPPO, RecurrentPPOConfig
@@ -32,6 +36,8 @@ LEARNERS: dict[str, tuple[type, Callable[..., Learner]]] = {
     "ppo-gru": (RecurrentPPOConfig, RecurrentPPO),
     "hop": (HOPConfig, HOP),
     "hop-plus": (HopPlusConfig, HopPlus),
+    "mappo": (MAPPOConfig, MAPPO),
+    "hyper-mappo": (HyperMAPPOConfig, HyperMAPPO),
 }
 """name -> (configuration, learner); see `Learner` for how a learner is made."""
 

@@ -1,4 +1,4 @@
-"""What a seat audit leaves in its folder: audit.json, index.html, and its pictures."""
+"""What an audit leaves in its folder: audit.json, index.html, and its pictures."""
 
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from coplay.reports import page
 DPI = 100
 
 
-def write_audit(out: Path, audit: Audit) -> Path:
+def write_audit(out: Path, audit: Audit, title: str = "Seat audit") -> Path:
     """Writes everything and returns the page."""
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / "audit.json", audit.as_json())
@@ -31,16 +31,16 @@ def write_audit(out: Path, audit: Audit) -> Path:
             ),
         ),
     ]
-    for name, title, words, draw in PICTURES:
+    for name, heading, words, draw in PICTURES:
         checks = [check for check in audit.checks if name in check.figures]
         if checks:
-            path = out / f"{title.split(':')[0].lower().replace(' ', '_')}.png"
+            path = out / f"{heading.split(':')[0].lower().replace(' ', '_')}.png"
             figure = draw(checks)
             with replacing(path) as unfinished:
                 figure.savefig(unfinished, format="png", dpi=DPI)
-            parts += [page.heading(title), page.picture(path, title), page.paragraph(words)]
+            parts += [page.heading(heading), page.picture(path, heading), page.paragraph(words)]
     path = out / "index.html"
-    page.write_page(path, f"Seat audit: {audit.subject}", parts)
+    page.write_page(path, f"{title}: {audit.subject}", parts)
     return path
 
 

@@ -35,6 +35,11 @@ class RunConfig:
     """How many of the last checkpoints are kept, beside the best."""
     episodes: int = 10_000
     """Episodes of the final evaluation."""
+    evaluate_every: int = 0
+    """Game steps between evaluations during the run (evaluations.jsonl), the first before any
+    learning; 0: none."""
+    evaluate_episodes: int = 32
+    """Episodes of each of these evaluations, for each seed."""
 
     def __post_init__(self) -> None:
         for name in ("steps", "seeds", "copies", "rollout", "block", "checkpoint_every", "keep"):
@@ -42,6 +47,10 @@ class RunConfig:
                 raise UserError(f"{name} must be at least 1, not {getattr(self, name)}")
         if self.episodes < 2:
             raise UserError(f"episodes must be at least 2, not {self.episodes}")
+        if self.evaluate_every < 0:
+            raise UserError(f"evaluate_every must be at least 0, not {self.evaluate_every}")
+        if self.evaluate_episodes < 1:
+            raise UserError(f"evaluate_episodes must be at least 1, not {self.evaluate_episodes}")
         if not 0 <= self.seed < 2**31:
             raise UserError(f"seed must be between 0 and 2147483647, not {self.seed}")
 

@@ -31,30 +31,47 @@ def ppo_loss(
     *,
     clip: float,
     value_clip: float | None,
-    entropy_weight: float,
-    value_weight: float,
+    entropy_weight: float | Float[Array, ""],
+    value_weight: float | Float[Array, ""],
+    huber: float | None = None,
+    acting: Bool[Array, "sample seat"] | None = None,
 ) -> tuple[Float[Array, ""], PPOTerms]:
     """policy - entropy_weight * entropy + value_weight * value, averaged over all alive samples.
 
     policy: -min(r A, clip(r, 1 ± clip) A), r = new / old probability of the action taken.
     value: (V - target)² / 2; with `value_clip` the larger of that and the same for V kept within
-    value_clip of the old value. KL(old || new) is exact, from the stored policies.
+    value_clip of the old value. With `huber` the square of an error e is 2 huber |e| - huber² where
+    |e| > huber. KL(old || new) is exact, from the stored policies.
+
+    acting: the samples of policy, entropy and KL, if not all that are alive.
     """
     log_ratio = categorical.take(log_policy, action) - categorical.take(old_log_policy, action)
     ratio = jnp.exp(jnp.where(alive, log_ratio, 0.0))
     clipped = jnp.clip(ratio, 1 - clip, 1 + clip)
     policy = -jnp.minimum(ratio * advantage, clipped * advantage)
-    error = jnp.square(value - target)
+    error = _square(value - target, huber)
     if value_clip is not None:
         near = old_value + jnp.clip(value - old_value, -value_clip, value_clip)
-        error = jnp.maximum(error, jnp.square(near - target))
+        error = jnp.maximum(error, _square(near - target, huber))
     entropy = categorical.entropy(log_policy)
-    per_sample = policy - entropy_weight * entropy + value_weight * 0.5 * error
+    deciding = alive if acting is None else acting
     terms = PPOTerms(
-        policy_loss=masked_mean(policy, alive, 0),
+        policy_loss=masked_mean(policy, deciding, 0),
         value_loss=masked_mean(0.5 * error, alive, 0),
-        entropy=masked_mean(entropy, alive, 0),
-        kl=masked_mean(categorical.kl(old_log_policy, log_policy), alive, 0),
-        clip_fraction=masked_mean((jnp.abs(ratio - 1) > clip).astype(jnp.float32), alive, 0),
+        entropy=masked_mean(entropy, deciding, 0),
+        kl=masked_mean(categorical.kl(old_log_policy, log_policy), deciding, 0),
+        clip_fraction=masked_mean((jnp.abs(ratio - 1) > clip).astype(jnp.float32), deciding, 0),
     )
-    return masked_mean(per_sample, alive, None), terms
+    if acting is None:
+        per_sample = policy - entropy_weight * entropy + value_weight * 0.5 * error
+        return masked_mean(per_sample, alive, None), terms
+    loss = masked_mean(policy - entropy_weight * entropy, acting, None)
+    return loss + value_weight * masked_mean(0.5 * error, alive, None), terms
+
+
+def _square(error: Float[Array, "*shape"], huber: float | None) -> Float[Array, "*shape"]:
+    """The square, or twice Huber's loss."""
+    if huber is None:
+        return jnp.square(error)
+    size = jnp.abs(error)
+    return jnp.where(size <= huber, jnp.square(error), 2 * huber * size - huber**2)

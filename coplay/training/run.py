@@ -1,6 +1,6 @@
 """A run's folder: configuration, logs, checkpoints, summary; and players loaded from it.
 
-config.json   metrics.jsonl   tensorboard/   checkpoints/   summary.json
+config.json   metrics.jsonl   evaluations.jsonl   tensorboard/   checkpoints/   summary.json
 learning_curve.png   episode.gif
 """
 
@@ -45,6 +45,10 @@ class RunFolder:
     @property
     def metrics_file(self) -> Path:
         return self.path / "metrics.jsonl"
+
+    @property
+    def evaluations_file(self) -> Path:
+        return self.path / "evaluations.jsonl"
 
     @property
     def summary_file(self) -> Path:

@@ -31,6 +31,7 @@ from coplay.players.seating import make_player
 from coplay.training import checkpoints
 from coplay.training.block import Counts, TrainState, enter_phase, init_state, make_block
 from coplay.training.config import TrainConfig
+from coplay.training.evaluations import Evaluations
 from coplay.training.host import HostBlocks
 from coplay.training.logs import Logs
 from coplay.training.phases import Phase, plan_phases
@@ -96,6 +97,7 @@ class Trainer:
         self.init_keys, self.keys = jnp.moveaxis(jax.vmap(jax.random.split)(seed_keys), 1, 0)
         self.streams = jnp.arange(self.game.seats)
         self.saved = self.folder.checkpoints(run.keep)
+        self.evaluations = Evaluations(self.folder.evaluations_file, run.evaluate_every)
         self.clock = Clock()
         self.iteration = self.logged = 0
         self.mark = time.perf_counter()
@@ -159,6 +161,8 @@ class Trainer:
         if self.saved.best.exists() and max(self.best_score) > -math.inf:
             self.best, _ = checkpoints.load(self.saved.best, self.state.learners)
         self.logs = Logs(self.folder.path, self.seeds, note["metrics_bytes"])
+        if self.config.run.evaluate_every:
+            self.evaluations.go_on(self.step)
         self.watcher.say(f"going on at step {self.step}")
         if self.host:
             self.watcher.say(
@@ -202,6 +206,7 @@ class Trainer:
         block = self._compile(phase)
         saved_at = self.step
         pending: tuple[Counts, int] | None = None
+        self._evaluate_if_due()
         self.mark = time.perf_counter()
         while self.iteration < end:
             # Blocks end at multiples of their length wherever the run was taken up.
@@ -224,10 +229,12 @@ class Trainer:
                 self._log(*pending)
                 pending = None
             due = self.step - saved_at >= run.checkpoint_every
-            if due or self.stop.is_set() or self.iteration >= end:
+            evaluate = self.evaluations.due(self.step)
+            if due or evaluate or self.stop.is_set() or self.iteration >= end:
                 if pending:
                     self._log(*pending)
                 pending, saved_at = None, self.step
+                self._evaluate_if_due()
                 self._save()
                 self.mark = time.perf_counter()
             if self.stop.is_set():
@@ -358,7 +365,9 @@ class Trainer:
         """Play the final evaluation and write the summary."""
         self.watcher.say(f"final evaluation: {self.config.run.episodes} episodes per seed")
         entries = list(self.phases[-1].entries)
-        matches = [self._evaluate(index) for index in range(len(self.seeds))]
+        episodes = self.config.run.episodes
+        last = self.phases[-1]
+        matches = [self._evaluate(last, index, episodes) for index in range(len(self.seeds))]
         every: Match = jax.tree.map(lambda *parts: np.concatenate(parts), *matches)
         steps = self.step * len(self.seeds)
         summary = every.record(self.game.name, entries) | {
@@ -373,7 +382,7 @@ class Trainer:
             means = [record["team_mean"] for record in records]
             summary |= {
                 "seeds": [
-                    {"seed": seed, "team_mean": record["team_mean"], "seats": record["seats"]}
+                    {"seed": seed} | {name: record[name] for name in SHOWN if name in record}
                     for seed, record in zip(self.seeds, records, strict=True)
                 ],
                 "iqm": iqm(means),
@@ -382,9 +391,17 @@ class Trainer:
         write_json(self.folder.summary_file, summary)
         return summary
 
-    def _evaluate(self, index: int) -> Match:
-        """The players of one seed as they stand at the end."""
-        phase = self.phases[-1]
+    def _evaluate_if_due(self) -> None:
+        """An evaluation of all seeds, if an interval has ended."""
+        if not self.evaluations.due(self.step):
+            return
+        episodes = self.config.run.evaluate_episodes
+        phase = self.phases[self.phase]
+        matches = [self._evaluate(phase, index, episodes) for index in range(len(self.seeds))]
+        self.evaluations.write(self.step, self.clock.training, self.seeds, matches)
+
+    def _evaluate(self, phase: Phase, index: int, episodes: int) -> Match:
+        """The players of one seed as they stand."""
         learners = jax.tree.map(lambda x: x[index], self.state.learners)
         players: list[Player] = []
         for seat, entry in enumerate(phase.entries):
@@ -395,7 +412,7 @@ class Trainer:
             ]
             players.append(mine[0] if mine else make_player(entry, self.game, seat))
         seed = 1_000_000 + self.seeds[index]
-        return play_match(self.game, group_players(players), self.config.run.episodes, seed)
+        return play_match(self.game, group_players(players), episodes, seed)
 
 
 def metrics_of(counts: dict[str, np.ndarray], game: Game) -> dict[str, Any]:
@@ -425,6 +442,7 @@ def by_action(name: str, values: np.ndarray, game: Game) -> dict[str, np.ndarray
     return {f"{name}_{title}": values[:, index] for index, title in enumerate(titles)}
 
 
+SHOWN = ("team_mean", "seats", "scores")  # what a summary says of each seed
 COUNTED = ("episodes", "reward", "length", "actions")
 
 

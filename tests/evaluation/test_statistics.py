@@ -5,7 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from coplay.evaluation.statistics import bootstrap_interval, iqm, mean_and_stderr
+from coplay.evaluation.statistics import (
+    bootstrap_interval,
+    improvement_interval,
+    iqm,
+    mean_and_stderr,
+    performance_profile,
+    probability_of_improvement,
+    stratified_interval,
+)
 
 
 def slow_iqm(values: list[float]) -> float:
@@ -120,3 +128,55 @@ def test_mean_and_stderr() -> None:
     assert stderr == pytest.approx(math.sqrt(10 / 3) / 2)
     mean, stderr = mean_and_stderr([2.0])
     assert mean == 2.0 and math.isnan(stderr)
+
+
+# --- several tasks --------------------------------------------------------------------------------
+
+TASKS = [np.random.default_rng(0).normal(size=7), np.random.default_rng(1).normal(3.0, size=5)]
+OTHERS = [np.round(TASKS[0] + 0.3, 1), np.round(TASKS[1] - 2.0, 1)]
+
+
+def test_probability_of_improvement_is_mann_and_whitneys() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    expected = np.mean(
+        [
+            stats.mannwhitneyu(x, y).statistic / (len(x) * len(y))
+            for x, y in zip(TASKS, OTHERS, strict=True)
+        ]
+    )
+    assert probability_of_improvement(TASKS, OTHERS) == pytest.approx(expected)
+    tied = probability_of_improvement([[1.0, 2.0]], [[1.0, 2.0]])
+    assert tied == 0.5
+
+
+def test_stratified_interval_by_a_plain_loop() -> None:
+    """The same draws, one resample after the other, in plain Python."""
+    low, high = stratified_interval(TASKS, resamples=300, seed=5)
+    rng = np.random.default_rng(5)
+    picks = [rng.integers(len(task), size=(300, len(task))) for task in TASKS]
+    found = []
+    for number in range(300):
+        pairs = zip(TASKS, picks, strict=True)
+        drawn = sorted(task[i] for task, pick in pairs for i in pick[number])
+        cut = len(drawn) // 4
+        found.append(sum(drawn[cut : len(drawn) - cut]) / (len(drawn) - 2 * cut))
+    assert low == pytest.approx(np.quantile(found, 0.025))
+    assert high == pytest.approx(np.quantile(found, 0.975))
+
+
+def test_strata_keep_their_shares() -> None:
+    """Tasks that do not vary leave nothing to chance, which drawing across tasks would."""
+    assert stratified_interval([[0.0] * 3, [1.0] * 3], lambda t: np.mean(t, axis=(0, 2))) == (
+        0.5,
+        0.5,
+    )
+
+
+def test_improvement_interval_holds_the_estimate() -> None:
+    low, high = improvement_interval(TASKS, OTHERS)
+    assert 0 <= low < probability_of_improvement(TASKS, OTHERS) < high <= 1
+
+
+def test_performance_profile() -> None:
+    profile = performance_profile([[0.0, 1.0, 2.0, 3.0], [5.0]], [-1.0, 1.0, 2.5, 9.0])
+    np.testing.assert_allclose(profile, [1.0, (0.5 + 1) / 2, (0.25 + 1) / 2, 0.0])

@@ -97,6 +97,15 @@ def test_refused(environment: str) -> None:
     assert environment in str(error.value)
 
 
+def test_zealots_against_zerglings_on_open_ground() -> None:
+    game = made("smax:6z_vs_24zg_flat")
+    state = game.reset(jax.random.key(0))
+    kinds = np.asarray(state.env.state.unit_types)
+    names = [game.env._env.unit_type_names[kind] for kind in kinds]
+    assert names == ["zealot"] * 6 + ["zergling"] * 24
+    assert (game.seats, game.actions) == (6, 5 + 24)
+
+
 @pytest.mark.parametrize("scenario", ["5m_vs_6m", "smacv2_5_units"])
 @pytest.mark.parametrize("enemies", ["heuristic", "players"])
 @pytest.mark.slow

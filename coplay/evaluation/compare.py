@@ -1,0 +1,239 @@
+"""Runs beside each other: final results with intervals, learning curves, and who is better.
+
+The unit is the seed of a run. Runs of the same game are compared; several games are several tasks
+of one comparison. Two runs whose curves are equal number by number are refused: different
+algorithms do not do that, so one of them was not called.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coplay.errors import UserError
+from coplay.evaluation.statistics import (
+    aggregate_iqm,
+    bootstrap_interval,
+    improvement_interval,
+    iqm,
+    probability_of_improvement,
+    stratified_interval,
+)
+from coplay.training.logs import read_rows
+from coplay.training.run import RunFolder
+
+POINTS = 40  # of a learning curve that was logged at every update
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One seed of a run. steps, values: [point]; seconds: when. evaluated: the values are those of
+    evaluations, else of the training episodes. final: score name -> the final evaluation's mean."""
+
+    seed: int
+    steps: np.ndarray
+    values: np.ndarray
+    seconds: np.ndarray
+    evaluated: bool
+    final: dict[str, float]
+
+
+@dataclass(frozen=True)
+class ComparedRun:
+    """A run. label: its name in tables: its player, or its folder if that is not enough."""
+
+    path: Path
+    label: str
+    player: str
+    game: str
+    curves: tuple[Curve, ...]
+
+    def final(self, score: str) -> np.ndarray:
+        """[seed]"""
+        return np.array([curve.final[score] for curve in self.curves])
+
+
+def load_runs(paths: Sequence[Path]) -> list[ComparedRun]:
+    """The runs, or an error that says which cannot be compared and why."""
+    if len(paths) < 2:
+        raise UserError("a comparison needs at least two runs")
+    folders = [RunFolder(path) for path in paths]
+    configs = [folder.read_config() for folder in folders]
+    kinds = [(config.player, config.game_name) for config in configs]
+    runs = []
+    for folder, config in zip(folders, configs, strict=True):
+        name = config.player
+        if kinds.count((name, config.game_name)) > 1:
+            name = folder.path.name
+        runs.append(
+            ComparedRun(folder.path, name, config.player, config.game_name, _curves(folder, config))
+        )
+    labels = [(run.label, run.game) for run in runs]
+    for run in runs:
+        if labels.count((run.label, run.game)) > 1:
+            raise UserError(f"two runs are called {run.label}: give their folders different names")
+    refuse_identical(runs)
+    return runs
+
+
+def _curves(folder: RunFolder, config: Any) -> tuple[Curve, ...]:
+    summary = folder.read_summary()
+    if summary is None:
+        raise UserError(
+            f"{folder.path} is not finished; go on with: coplay train {config.player} --resume "
+            f"{folder.path}"
+        )
+    rows = read_rows(folder.metrics_file)
+    evaluations = read_rows(folder.evaluations_file)
+    curves = []
+    for number in range(config.run.seeds):
+        seed = config.run.seed + number
+        mine = [row for row in (evaluations or rows) if row["seed"] == seed]
+        mine = [row for row in mine if row["team_mean"] is not None]
+        last = summary["seeds"][number] if config.run.seeds > 1 else summary
+        final = {"team_mean": last["team_mean"]} | last.get("scores", {})
+        step, value, seconds = (
+            np.array([row[name] for row in mine], float)
+            for name in ("step", "team_mean", "seconds")
+        )
+        curves.append(Curve(seed, step, value, seconds, bool(evaluations), final))
+    return tuple(curves)
+
+
+def refuse_identical(runs: Sequence[ComparedRun]) -> None:
+    """An error if two runs of a game have a curve in common, number by number."""
+    for index, run in enumerate(runs):
+        for other in runs[index + 1 :]:
+            if run.game != other.game:
+                continue
+            for mine in run.curves:
+                for theirs in other.curves:
+                    if same_series(mine.values, theirs.values):
+                        raise UserError(
+                            f"{run.path} (seed {mine.seed}) and {other.path} (seed {theirs.seed}) "
+                            "have identical learning curves, number by number: the same program "
+                            "ran twice, so what should tell them apart is never called. Put both "
+                            "through coplay audit wiring"
+                        )
+
+
+def same_series(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two series are equal number by number; what never changes proves nothing."""
+    length = min(len(one), len(other))
+    if length < 3 or len(set(one[:length].tolist())) < 3:
+        return False
+    return bool(np.array_equal(one[:length], other[:length]))
+
+
+def thinned(curve: Curve) -> tuple[np.ndarray, np.ndarray]:
+    """Steps and values of a curve: evaluations as they are, training episodes as means of windows
+    of equal numbers of points, at most `POINTS` of them."""
+    count = len(curve.steps)
+    if curve.evaluated or count <= POINTS:
+        return curve.steps, curve.values
+    parts = np.array_split(np.arange(count), POINTS)
+    return (
+        np.array([curve.steps[part[-1]] for part in parts]),
+        np.array([curve.values[part].mean() for part in parts]),
+    )
+
+
+def band(run: ComparedRun) -> dict[str, list[float]]:
+    """Over the steps that all seeds have: the interquartile mean and its 95 % interval."""
+    curves = [thinned(curve) for curve in run.curves]
+    points = min(len(steps) for steps, _ in curves)
+    values = np.stack([values[:points] for _, values in curves])
+    limits = [bootstrap_interval(values[:, point]) for point in range(points)]
+    return {
+        "step": curves[0][0][:points].tolist(),
+        "iqm": np.asarray(iqm(values, axis=0)).tolist(),
+        "low": [low for low, _ in limits],
+        "high": [high for _, high in limits],
+    }
+
+
+def compare(runs: Sequence[ComparedRun]) -> dict[str, Any]:
+    """Everything as JSON: per game and score the results of every run, and for each pair the
+    probability that a seed of the first is better than one of the second; with several games, the
+    same over all of them for those who played all."""
+    games = list(dict.fromkeys(run.game for run in runs))
+    result: dict[str, Any] = {"games": {}, "curves": {}, "all_games": {}}
+    for game in games:
+        mine = [run for run in runs if run.game == game]
+        scores = [s for s in mine[0].curves[0].final if all(s in r.curves[0].final for r in mine)]
+        result["games"][game] = {score: _of_score(mine, score) for score in scores}
+        result["curves"][game] = {run.label: band(run) for run in mine}
+    if len(games) > 1:
+        by_label: dict[str, dict[str, ComparedRun]] = {}
+        for run in runs:
+            by_label.setdefault(run.label, {})[run.game] = run
+        full = {label: all_ for label, all_ in by_label.items() if len(all_) == len(games)}
+        finals = {
+            label: [all_[game].final("team_mean") for game in games] for label, all_ in full.items()
+        }
+        result["all_games"] = {
+            "runs": {
+                label: {
+                    "iqm": float(aggregate_iqm(tasks)),
+                    "interval": list(stratified_interval(tasks)),
+                }
+                for label, tasks in finals.items()
+            },
+            "better": _better(finals),
+        }
+    return result
+
+
+def _of_score(runs: Sequence[ComparedRun], score: str) -> dict[str, Any]:
+    finals = {run.label: run.final(score) for run in runs}
+    return {
+        "runs": {
+            label: {
+                "seeds": len(values),
+                "iqm": iqm(values),
+                "interval": list(bootstrap_interval(values)),
+                "values": values.tolist(),
+            }
+            for label, values in finals.items()
+        },
+        "better": _better({label: [values] for label, values in finals.items()}),
+    }
+
+
+def _better(finals: dict[str, list[np.ndarray]]) -> list[dict[str, Any]]:
+    """For each pair the probability that the first is better."""
+    labels = list(finals)
+    return [
+        {
+            "first": first,
+            "second": second,
+            "probability": float(probability_of_improvement(finals[first], finals[second])),
+            "interval": list(improvement_interval(finals[first], finals[second])),
+        }
+        for index, first in enumerate(labels)
+        for second in labels[index + 1 :]
+    ]
+
+
+def marl_eval(runs: Sequence[ComparedRun]) -> dict[str, Any]:
+    """The runs in the JSON form of marl-eval: environment → task → algorithm → seed → steps."""
+    data: dict[str, Any] = {}
+    for run in runs:
+        family, _, task = run.game.partition(":")
+        algorithms = data.setdefault(family, {}).setdefault(task or family, {})
+        for curve in run.curves:
+            points: dict[str, Any] = {}
+            rows = zip(curve.steps, curve.values, curve.seconds, strict=True)
+            for number, (step, value, seconds) in enumerate(rows):
+                points[f"step_{number}"] = {
+                    "step_count": int(step),
+                    "elapsed_time": float(seconds),
+                    "mean_episode_return": [float(value)],
+                }
+            points["absolute_metrics"] = {"mean_episode_return": [curve.final["team_mean"]]} | {
+                name: [x] for name, x in curve.final.items() if name != "team_mean"
+            }
+            algorithms.setdefault(run.label, {})[f"seed_{curve.seed}"] = points
+    return data

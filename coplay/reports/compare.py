@@ -1,0 +1,90 @@
+"""What a comparison of runs leaves: comparison.json, marl_eval.json, and pictures of the curves."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
+from rich.table import Table
+
+from coplay.evaluation.compare import ComparedRun, compare, marl_eval
+from coplay.files import replacing, write_json
+from coplay.games.drawing import FAINT_INK, GRID, INK, seat_colour
+from coplay.reports.results import console_for_tables, print_json
+
+DPI = 100
+
+
+def write_comparison(out: Path, runs: Sequence[ComparedRun]) -> dict[str, Any]:
+    """Writes everything and returns the comparison."""
+    out.mkdir(parents=True, exist_ok=True)
+    result = compare(runs)
+    write_json(out / "comparison.json", result)
+    write_json(out / "marl_eval.json", marl_eval(runs))
+    for game, curves in result["curves"].items():
+        path = out / f"curves-{game.replace(':', '-')}.png"
+        figure = draw_curves(game, curves)
+        with replacing(path) as unfinished:
+            figure.savefig(unfinished, format="png", dpi=DPI)
+    return result
+
+
+def draw_curves(game: str, curves: dict[str, dict[str, list[float]]]) -> Figure:
+    """Interquartile means over the seeds with their 95 % intervals."""
+    figure = Figure(figsize=(9, 5.2), dpi=DPI, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    for index, (label, band) in enumerate(curves.items()):
+        colour = seat_colour(index)
+        axes.fill_between(band["step"], band["low"], band["high"], color=colour, alpha=0.16)
+        marker = "o" if len(band["step"]) == 1 else None
+        axes.plot(band["step"], band["iqm"], color=colour, linewidth=2, label=label, marker=marker)
+    axes.set_title(f"{game}: interquartile mean over seeds, 95 % intervals", loc="left", color=INK)
+    axes.set_xlabel("step", color=INK)
+    axes.set_ylabel("reward per episode, mean over seats", color=INK)
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.grid(axis="y", color=GRID, linewidth=0.8)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(colors=INK, color=FAINT_INK)
+    axes.legend(frameon=False)
+    return figure
+
+
+def print_comparison(result: dict[str, Any], out: Path, as_json: bool) -> None:
+    """The tables, or everything as JSON."""
+    if as_json:
+        print_json(result | {"out": str(out)})
+        return
+    console = console_for_tables()
+    for game, scores in result["games"].items():
+        for score, found in scores.items():
+            table = Table(title=f"{game}: {score} in the final evaluation")
+            for name in ("run", "seeds", "interquartile mean", "95 % interval"):
+                table.add_column(name, justify="left" if name == "run" else "right")
+            for label, row in found["runs"].items():
+                low, high = row["interval"]
+                span = f"{low:.3f} to {high:.3f}"
+                table.add_row(label, str(row["seeds"]), f"{row['iqm']:.3f}", span)
+            console.print(table)
+            _print_better(console, found["better"])
+    if result["all_games"]:
+        table = Table(title="all games: team_mean")
+        for name in ("run", "interquartile mean", "95 % interval"):
+            table.add_column(name, justify="left" if name == "run" else "right")
+        for label, row in result["all_games"]["runs"].items():
+            low, high = row["interval"]
+            table.add_row(label, f"{row['iqm']:.3f}", f"{low:.3f} to {high:.3f}")
+        console.print(table)
+        _print_better(console, result["all_games"]["better"])
+    console.print(f"curves, comparison.json and marl_eval.json are in {out}")
+
+
+def _print_better(console: Any, pairs: list[dict[str, Any]]) -> None:
+    for pair in pairs:
+        low, high = pair["interval"]
+        console.print(
+            f"P({pair['first']} better than {pair['second']}) = {pair['probability']:.2f} "
+            f"({low:.2f} to {high:.2f})"
+        )

@@ -1,0 +1,88 @@
+"""The adapter to SMAC's interface, with a stand-in that follows it exactly."""
+
+import numpy as np
+import pytest
+from smac_double import FakeStarCraft2Env
+
+from coplay import UserError
+from coplay.evaluation.match import play_match
+from coplay.games import make_game
+from coplay.host.smac_env import SmacParallel, make
+from coplay.players.player import group_players
+from coplay.players.scripted import Random
+
+pytest.importorskip("gymnasium")
+
+
+def env(**options: int) -> SmacParallel:
+    return SmacParallel(FakeStarCraft2Env, "3m", options)
+
+
+def attack(battle: SmacParallel, views: dict) -> dict[str, int]:
+    """Every unit attacks the first enemy it can, or does what it may."""
+    return {a: int(np.flatnonzero(views[a]["action_mask"])[-1]) for a in battle.agents}
+
+
+def test_a_battle_that_is_won() -> None:
+    battle = env()
+    views, _ = battle.reset(seed=0)
+    total, over = 0.0, False
+    while not over:
+        views, rewards, terminated, truncated, _ = battle.step(attack(battle, views))
+        total += rewards["unit_0"]
+        over = not battle.agents
+    assert all(terminated.values()) and not any(truncated.values())
+    assert battle.scores() == (1.0,) and len(set(rewards.values())) == 1
+    assert total == 6.0 + 10.0
+
+
+def test_the_dead_stay_see_nothing_and_can_only_wait() -> None:
+    battle = env(step_limit=40)
+    views, _ = battle.reset(seed=0)
+    while views["unit_0"]["observation"].any():
+        views, *_ = battle.step(dict.fromkeys(battle.agents, 1))
+    assert battle.agents == ["unit_0", "unit_1", "unit_2"]
+    assert views["unit_0"]["action_mask"].tolist() == [1] + [0] * 8
+
+
+def test_running_out_of_time_is_a_truncation() -> None:
+    battle = env(step_limit=2)
+    battle.reset(seed=0)
+    battle.step(dict.fromkeys(battle.agents, 1))
+    _, _, terminated, truncated, _ = battle.step(dict.fromkeys(battle.agents, 1))
+    assert all(truncated.values()) and not any(terminated.values())
+    assert battle.scores() == (0.0,)
+
+
+def test_seeds_repeat_battles() -> None:
+    def course(seed: int) -> np.ndarray:
+        battle = env()
+        battle.reset(seed=seed)
+        seen = [battle.step(dict.fromkeys(battle.agents, 1))[0] for _ in range(2)]
+        return np.array([x["unit_0"]["observation"] for x in seen])
+
+    np.testing.assert_array_equal(course(3), course(3))
+    assert not np.array_equal(course(3), course(4))
+
+
+def test_played_in_workers_with_win_rate() -> None:
+    game = make_game("smac:3m", options=("module=smac_double:FakeStarCraft2Env",), workers=1)
+    assert (game.seats, game.actions) == (3, 9)
+    match = play_match(game, group_players([Random()] * 3), 6, copies=3)
+    assert match.reward.shape == (6, 3)
+    np.testing.assert_array_equal(match.reward[:, 0], match.reward[:, 1])
+    # Only a battle that is won pays more than the damage that can be done.
+    np.testing.assert_array_equal(match.scores["won"] == 1, match.reward[:, 0] >= 10)
+
+
+@pytest.mark.parametrize("library", ["smac", "smacv2", "smaclite"])
+def test_what_is_not_installed_says_what_to_do(library: str) -> None:
+    with pytest.raises(UserError, match=rf"{library} is not installed.*pip install git"):
+        make_game(f"{library}:3m")
+
+
+def test_unknown_maps_are_said() -> None:
+    with pytest.raises(UserError, match="no map 9z"):
+        make_game("smac:9z", options=("module=smac_double:FakeStarCraft2Env",))
+    with pytest.raises(ModuleNotFoundError, match="different"):
+        make("smac", "3m")

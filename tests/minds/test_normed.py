@@ -1,0 +1,90 @@
+"""Networks with layer normalisation and memory, against plain loops in NumPy."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from coplay.minds.networks import ViewShape
+from coplay.minds.normed import Cell, LayerNorm, NormedNetwork, memory_size
+
+ROWS, STEPS, SEATS, INPUTS, UNITS = 2, 5, 3, 4, 3
+RNG = np.random.default_rng(0)
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+def noisy(make: Any) -> Any:
+    """What `make` gives, with all of its numbers moved; compiled as one."""
+    rng = np.random.default_rng(0)
+    tree = jax.tree.map(np.asarray, jax.jit(make)())
+    moved = jax.tree.map(lambda x: np.float32(x + 0.3 * rng.normal(size=x.shape)), tree)
+    return jax.tree.map(jnp.asarray, moved)
+
+
+def plain_step(cell: Cell, x: np.ndarray, memory: np.ndarray) -> np.ndarray:
+    """One step of one sample, gate by gate."""
+    a = np.asarray(cell.entering.weight) @ x + np.asarray(cell.entering.bias)
+    u = np.asarray(cell.recurrent.weight) @ memory[:UNITS] + np.asarray(cell.recurrent.bias)
+    a, u = (v.reshape(-1, UNITS) for v in (a, u))
+    if cell.kind == "gru":
+        r, z = sigmoid(a[0] + u[0]), sigmoid(a[1] + u[1])
+        return (1 - z) * np.tanh(a[2] + r * u[2]) + z * memory
+    kept = sigmoid(a[1] + u[1] + 1) * memory[UNITS:]
+    kept = kept + sigmoid(a[0] + u[0]) * np.tanh(a[2] + u[2])
+    return np.concatenate([sigmoid(a[3] + u[3]) * np.tanh(kept), kept])
+
+
+@pytest.mark.parametrize("kind", ["gru", "lstm"])
+def test_cells_unrolled_are_plain_loops(kind: Any) -> None:
+    cell = noisy(lambda: Cell(kind, INPUTS, UNITS, jax.random.key(0)))
+    x = RNG.normal(size=(ROWS, STEPS, SEATS, INPUTS)).astype(np.float32)
+    start = RNG.normal(size=(ROWS, SEATS, memory_size(kind, UNITS))).astype(np.float32)
+    cleared = RNG.random((ROWS, STEPS, SEATS)) < 0.3
+    alive = RNG.random((ROWS, STEPS, SEATS)) < 0.7
+    shown, memories = jax.jit(Cell.unroll)(cell, x, start, cleared, alive)
+    for row in range(ROWS):
+        for seat in range(SEATS):
+            memory = start[row, seat]
+            for t in range(STEPS):
+                memory = np.where(cleared[row, t, seat], 0.0, memory)
+                new = plain_step(cell, x[row, t, seat], memory)
+                np.testing.assert_allclose(shown[row, t, seat], new[:UNITS], atol=1e-5)
+                memory = new if alive[row, t, seat] else memory
+                np.testing.assert_allclose(memories[row, t, seat], memory, atol=1e-5)
+
+
+def test_layer_norm() -> None:
+    norm = noisy(lambda: LayerNorm(6))
+    x = RNG.normal(2.0, 3.0, size=(5, 6)).astype(np.float32)
+    centred = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
+    expected = centred * np.asarray(norm.scale) + np.asarray(norm.shift)
+    np.testing.assert_allclose(jax.jit(LayerNorm.__call__)(norm, x), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("recall", ["none", "gru", "lstm"])
+def test_unrolled_networks_are_steps_one_after_the_other(recall: Any) -> None:
+    network = noisy(
+        lambda: NormedNetwork(
+            ViewShape((2, 2, 2), 3, 4),
+            4,
+            key=jax.random.key(1),
+            hidden=(5, 6),
+            channels=(2,) if recall == "none" else (),
+            recall=recall,
+            units=UNITS,
+        )
+    )
+    x = jnp.asarray(RNG.normal(size=(ROWS, STEPS, SEATS, 11)), jnp.float32)
+    memory = jnp.asarray(RNG.normal(size=(ROWS, SEATS, memory_size(recall, UNITS))), jnp.float32)
+    no, yes = jnp.zeros((ROWS, STEPS, SEATS), bool), jnp.ones((ROWS, STEPS, SEATS), bool)
+    outputs, memories = jax.jit(NormedNetwork.unroll)(network, x, memory, no, yes)
+    step = jax.jit(NormedNetwork.step)
+    for t in range(STEPS):
+        out, memory = step(network, x[:, t], memory)
+        np.testing.assert_allclose(outputs[:, t], out, atol=1e-5)
+        np.testing.assert_allclose(memories[:, t], memory, atol=1e-5)
