@@ -43,7 +43,7 @@ class GoalConfig:
     """Numbers of a code z."""
     units: int = 64
     """Width of the memory of past boards and actions."""
-    anchors: int = 4
+    anchors: int = 0
     """Codes that are learned for themselves; how well each explains a co-player's actions so far is
     remembered. 0: none."""
     width: int = 64

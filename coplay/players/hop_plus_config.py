@@ -28,7 +28,7 @@ class HopPlusConfig(PPOConfig):
     """Numbers of a goal code."""
     goal_units: int = 64
     """Width of the memory of past boards and actions."""
-    anchors: int = 4
+    anchors: int = 0
     """Codes that are learned for themselves; how well each explains a co-player's actions so far is
     remembered. 0: none."""
     goal_width: int = 64

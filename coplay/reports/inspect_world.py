@@ -282,6 +282,8 @@ def _board(
     size = (170 / max(height, width) / side) ** 2 * 0.35
     for k in range(count):
         row, column = np.nonzero(planes[..., k] > 0.004)
+        if not len(row):
+            continue
         x = column + (k % side + 0.5) / side
         y = row + (k // side + 0.5) / side
         values = np.clip(planes[row, column, k], 0, 1)
