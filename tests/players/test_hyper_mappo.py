@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from teams import GAME, STEPS, course, play, team
 
+from coplay.games import Game, make_game
 from coplay.players.hyper_mappo import HyperMAPPO
 from coplay.players.mappo import MAPPO
 from coplay.players.mappo_data import Batch, MAPPOState, Seen
@@ -117,8 +118,8 @@ def test_every_parameter_moves(fields: dict[str, Any]) -> None:
 # --- 4: the ratio starts at 1, and what would be wrong is caught --------------------------------
 
 
-def first_ratio(learner: MAPPO, acting: MAPPO | None = None) -> float:
-    played = play(acting or learner)
+def first_ratio(learner: MAPPO, acting: MAPPO | None = None, game: Game = GAME) -> float:
+    played = play(acting or learner, game)
     return float(jax.jit(learner.first_ratio)(played.state, played.seen).max())
 
 
@@ -204,8 +205,11 @@ class TimeInterleaved(HyperMAPPO):
 )
 def test_planted_bugs_are_caught(bug: type[HyperMAPPO]) -> None:
     fields = {"layers": "all", "accumulation": 0.5}
-    acting = team(kind=bug if bug is TargetActs else HyperMAPPO, **fields)
-    assert first_ratio(team(kind=bug, **fields), acting) > 1e-3
+    # In Stag Hunt whoever gets a reward leaves: nobody goes on with one in the same episode.
+    rewarding = make_game("hidden-target", players=3, choices=3, horizon=5)
+    game = rewarding if bug is RewardsNotFed else GAME
+    acting = team(game, bug if bug is TargetActs else HyperMAPPO, **fields)
+    assert first_ratio(team(game, bug, **fields), acting, game) > 1e-3
 
 
 # --- 6: the losses, and the target --------------------------------------------------------------
