@@ -26,7 +26,7 @@ class MarkedWorld(GoalWorld):
     """
 
     own_rows: Float[Array, "row own_unit"]
-    other_rows: Float[Array, "row other_unit"]
+    other_rows: Float[Array, "other row unit"]
 
     @staticmethod
     def fits(world: GoalWorld, game: Game) -> bool:
@@ -35,22 +35,17 @@ class MarkedWorld(GoalWorld):
 
     @classmethod
     def of(cls, world: GoalWorld, game: Game) -> "MarkedWorld":
-        inputs = world.actor.layers[0].weight.shape[-1]
         first = world.opponents.layers[0].weight  # [other or 1, unit, input]
         others = game.seats - 1
         first = jnp.broadcast_to(first, (others, *first.shape[1:]))
-        seen = [first[j][:, seen_as(game, j + 1)].T for j in range(others)]  # [input, unit]
-        own = [world.actor.layers[0].weight.T, world.critic.layers[0].weight.T]
+        order = np.stack([seen_as(game, seat) for seat in range(1, game.seats)])[:, None, :]
+        seen = jnp.take_along_axis(first, order, axis=2)  # [other, unit, input]
+        own = jnp.concatenate([world.actor.layers[0].weight, world.critic.layers[0].weight])
 
-        def table(parts: list[Float[Array, "input unit"]]) -> Float[Array, "row all_units"]:
-            rows = jnp.concatenate(parts, axis=1)
-            return jnp.concatenate([rows, jnp.zeros((1, rows.shape[1]))])
-
-        assert seen[0].shape[0] == inputs
         return cls(
             *(world.actor, world.critic, world.opponents, world.habits, world.direct),
-            own_rows=table(own),
-            other_rows=table(seen),
+            own_rows=_rows(own),
+            other_rows=_rows(seen),
         )
 
     def prepared(self, game: Game) -> "MarkedWorld":
@@ -59,23 +54,25 @@ class MarkedWorld(GoalWorld):
     def others(
         self, game: Game, observation: Observation, state: State, mind: Mind
     ) -> Float[Array, "tree other action"]:
-        trees, number = self.habits.shape[:2]
         marks, time = jax.vmap(game.marks)(state), observation.features[:, 0, -1]
-        first = summed(self.other_rows, marks, time).reshape(trees, number, -1)
-        inputs = self.other_rows.shape[0] - 1
-        weight = self.opponents.layers[0].weight[..., inputs:]  # [other or 1, unit, feature]
-        goal = self.goals_seen(game, state, mind)
+        others, rows, units = self.other_rows.shape
+        # All rows in one table, those of the next co-player after those of the one before.
+        shift = jnp.arange(others)[:, None, None] * rows
+        first = time[:, None] * self.other_rows[:, None, -2]  # [other, tree, unit]
+        first = first + summed(self.other_rows.reshape(-1, units), shift + marks)
+        layer = self.opponents.layers[0]
+        weight = layer.weight[..., rows - 1 :]  # [other or 1, unit, feature]
+        goal = jnp.moveaxis(self.goals_seen(game, state, mind), 1, 0)
         for feature in range(goal.shape[-1]):
-            first = first + goal[..., feature, None] * weight[..., feature]
-        first = first + self.opponents.layers[0].bias
-        logits = _rest(self.opponents, jnp.moveaxis(first, 1, 0))
+            first = first + goal[..., feature, None] * weight[:, None, :, feature]
+        logits = _rest(self.opponents, first + layer.bias[:, None])
         return categorical.log_policy(jnp.moveaxis(logits, 0, 1), observation.legal[:, 1:])
 
     def judge(
         self, game: Game, observation: Observation, state: State
     ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
         marks, time = jax.vmap(game.marks)(state), observation.features[:, -1]
-        first = summed(self.own_rows, marks, time)
+        first = time[:, None] * self.own_rows[-2] + summed(self.own_rows, marks)
         split = self.actor.layers[0].bias.shape[0]
         logits = rest_of(self.actor, first[:, :split] + self.actor.layers[0].bias)
         value = rest_of(self.critic, first[:, split:] + self.critic.layers[0].bias)
@@ -83,13 +80,18 @@ class MarkedWorld(GoalWorld):
 
 
 def summed(
-    rows: Float[Array, "row unit"], marks: Int[Array, "tree mark"], last: Float[Array, " tree"]
-) -> Float[Array, "tree unit"]:
-    """The first layer without bias: the rows of the marks, and that of the last input times it."""
-    total = last[:, None] * rows[-2]
-    for mark in range(marks.shape[1]):
-        total = total + rows.at[marks[:, mark]].get(mode="promise_in_bounds")
-    return total
+    rows: Float[Array, "row unit"], marks: Int[Array, "*batch mark"]
+) -> Float[Array, "*batch unit"]:
+    """The sum of the rows of the marks."""
+    # One lookup of whole rows for each mark: together they would be a batch of marks in memory.
+    parts = [rows.at[marks[..., m]].get(mode="promise_in_bounds") for m in range(marks.shape[-1])]
+    return sum(parts[1:], parts[0])
+
+
+def _rows(weight: Float[Array, "*other unit input"]) -> Float[Array, "*other row unit"]:
+    """Weights by input, and a row of zeros for what is not there."""
+    rows = jnp.swapaxes(weight, -1, -2)
+    return jnp.concatenate([rows, jnp.zeros_like(rows[..., :1, :])], axis=-2)
 
 
 def rest_of(network: Network, first: Float[Array, "*batch unit"]) -> Float[Array, "*batch output"]:
