@@ -105,7 +105,8 @@ def searching(game: Game, trees: int, simulations: int) -> list[Work]:
         works.append(run)
 
     def without_tree(game: Game, setting: Any) -> Any:
-        return steps_alone(game, simulations, *setting)
+        world, *rest = setting
+        return steps_alone(game, simulations, world.prepared(game), *rest)
 
     names = ("our trees", "mctx", "no tree")
     return [
@@ -124,7 +125,6 @@ def steps_alone(
 ) -> Float[Array, " tree"]:
     """As many imagined steps as a search has simulations, each after the other; all that they
     give is used."""
-    world = world.prepared(game)
     position, observation = begin(world, game, state, mind, seed)
     logits, value = world.judge(game, own(observation), state, mind)
 

@@ -7,7 +7,6 @@ in the order in which seat 0 sees the game, and one look serves all.
 """
 
 import dataclasses
-import math
 
 import jax
 import jax.numpy as jnp
@@ -31,7 +30,7 @@ class MarkedWorld(GoalWorld):
     """
 
     own_rows: Float[Array, "row own_unit"]
-    other_rows: Float[Array, "row other_unit"]
+    other_rows: Float[Array, "other row unit"]
 
     @staticmethod
     def fits(world: GoalWorld, game: Game) -> bool:
@@ -40,23 +39,18 @@ class MarkedWorld(GoalWorld):
 
     @classmethod
     def of(cls, world: GoalWorld, game: Game) -> "MarkedWorld":
-        shape = view_shape(game)
-        inputs = math.prod(shape.planes) + shape.features
         first = world.opponents.layers[0].weight  # [other or 1, unit, input]
         others = game.seats - 1
         first = jnp.broadcast_to(first, (others, *first.shape[1:]))
-        seen = [first[j][:, seen_as(game, j + 1)].T for j in range(others)]  # [input, unit]
-        own = [network.layers[0].weight[:, :inputs].T for network in (world.actor, world.critic)]
+        order = np.stack([seen_as(game, seat) for seat in range(1, game.seats)])[:, None, :]
+        seen = jnp.take_along_axis(first, order, axis=2)  # [other, unit, input]
+        inputs = order.shape[-1]  # what else the networks are told comes after the view
+        weights = [network.layers[0].weight[:, :inputs] for network in (world.actor, world.critic)]
 
-        def table(parts: list[Float[Array, "input unit"]]) -> Float[Array, "row all_units"]:
-            rows = jnp.concatenate(parts, axis=1)
-            return jnp.concatenate([rows, jnp.zeros((1, rows.shape[1]))])
-
-        assert seen[0].shape[0] == inputs
         return cls(
             **{name: getattr(world, name) for name in FIELDS},
-            own_rows=table(own),
-            other_rows=table(seen),
+            own_rows=_rows(jnp.concatenate(weights)),
+            other_rows=_rows(seen),
         )
 
     def prepared(self, game: Game) -> "MarkedWorld":
@@ -65,16 +59,19 @@ class MarkedWorld(GoalWorld):
     def others(
         self, game: Game, observation: Observation, state: State, mind: Mind
     ) -> Float[Array, "tree other action"]:
-        trees, number = self.habits.shape[:2]
         marks, time = jax.vmap(game.marks)(state), observation.features[:, 0, -1]
-        first = summed(self.other_rows, marks, time).reshape(trees, number, -1)
-        inputs = self.other_rows.shape[0] - 1
-        weight = self.opponents.layers[0].weight[..., inputs:]  # [other or 1, unit, feature]
+        others, rows, units = self.other_rows.shape
+        # All rows in one table, those of the next co-player after those of the one before.
+        shift = jnp.arange(others)[:, None, None] * rows
+        first = time[:, None] * self.other_rows[:, None, -2]  # [other, tree, unit]
+        first = first + summed(self.other_rows.reshape(-1, units), shift + marks)
+        layer = self.opponents.layers[0]
+        weight = layer.weight[..., rows - 1 :]  # [other or 1, unit, feature]
         goal = self.goals_seen(state, mind)
+        by_other = jnp.moveaxis(goal, 1, 0)
         for feature in range(weight.shape[-1]):
-            first = first + goal[..., feature, None] * weight[..., feature]
-        first = first + self.opponents.layers[0].bias
-        logits = _rest(self.opponents, jnp.moveaxis(first, 1, 0))
+            first = first + by_other[..., feature, None] * weight[:, None, :, feature]
+        logits = _rest(self.opponents, first + layer.bias[:, None])
         legal = observation.legal[:, 1:]
         expected = categorical.log_policy(jnp.moveaxis(logits, 0, 1), legal)
         return self.by_chance(expected, goal, legal)
@@ -83,7 +80,7 @@ class MarkedWorld(GoalWorld):
         self, game: Game, observation: Observation, state: State, mind: Mind
     ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
         marks, time = jax.vmap(game.marks)(state), observation.features[:, -1]
-        first = summed(self.own_rows, marks, time)
+        first = time[:, None] * self.own_rows[-2] + summed(self.own_rows, marks)
         told = circumstances(game, state, self.goals, self.belief, self.drive, self.drives)
         inputs = self.own_rows.shape[0] - 1
         actor, critic = self.actor.layers[0], self.critic.layers[0]
@@ -95,13 +92,18 @@ class MarkedWorld(GoalWorld):
 
 
 def summed(
-    rows: Float[Array, "row unit"], marks: Int[Array, "tree mark"], last: Float[Array, " tree"]
-) -> Float[Array, "tree unit"]:
-    """The first layer without bias: the rows of the marks, and that of the last input times it."""
-    total = last[:, None] * rows[-2]
-    for mark in range(marks.shape[1]):
-        total = total + rows.at[marks[:, mark]].get(mode="promise_in_bounds")
-    return total
+    rows: Float[Array, "row unit"], marks: Int[Array, "*batch mark"]
+) -> Float[Array, "*batch unit"]:
+    """The sum of the rows of the marks."""
+    # One lookup of whole rows for each mark: together they would be a batch of marks in memory.
+    parts = [rows.at[marks[..., m]].get(mode="promise_in_bounds") for m in range(marks.shape[-1])]
+    return sum(parts[1:], parts[0])
+
+
+def _rows(weight: Float[Array, "*other unit input"]) -> Float[Array, "*other row unit"]:
+    """Weights by input, and a row of zeros for what is not there."""
+    rows = jnp.swapaxes(weight, -1, -2)
+    return jnp.concatenate([rows, jnp.zeros_like(rows[..., :1, :])], axis=-2)
 
 
 def rest_of(network: Network, first: Float[Array, "*batch unit"]) -> Float[Array, "*batch output"]:

@@ -60,7 +60,9 @@ class HOP(Learner):
 
     @property
     def declared_inputs(self) -> tuple[str, ...]:
-        return ("state", "memory") if self.config.planner == "on" else ("view",)
+        if self.config.planner == "on":
+            return ("state", "memory")
+        return ("view",) if self.config.direct_om else ("view", "memory")
 
     @property
     def declared_data(self) -> tuple[str, ...]:

@@ -110,7 +110,7 @@ class HOPConfig:
     """Let the opponent models learn."""
 
     run_defaults: ClassVar[dict[str, Any]] = {
-        "steps": 120_000,
+        "steps": 200_000,
         "copies": 32,
         "rollout": 32,
         "checkpoint_every": 20_000,

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mctx._src.seq_halving import get_sequence_of_considered_visits
 
-from coplay.bench.search import arbitrary_searches
+from coplay.bench.search import arbitrary_searches, numbers
+from coplay.errors import UserError
 from coplay.games import make_game
 from coplay.minds import mctx_trees
 from coplay.minds.planning import SearchConfig, mixed, search
@@ -201,3 +202,10 @@ def test_the_model_is_not_asked_once_all_futures_are_known() -> None:
 def test_sequential_halving(actions: int, simulations: int) -> None:
     due = halving_visits(actions, simulations)
     assert due == list(get_sequence_of_considered_visits(actions, simulations))
+
+
+def test_lists_of_numbers_on_the_command_line() -> None:
+    assert numbers("32, 200", "simulations") == [32, 200]
+    for wrong in ("", "32,", "0", "many", "-1"):
+        with pytest.raises(UserError, match="--batch takes numbers above 0"):
+            numbers(wrong, "batch")
