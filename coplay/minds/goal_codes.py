@@ -259,7 +259,8 @@ class GoalModel(eqx.Module):
         action counts as less probable than by one in fifty drawn at random."""
         watched = self.opponent.view(seen)[..., None, :]
         logits = self.opponent.given(watched, SPREAD * self.anchors)
-        log_probs = categorical.log_policy(logits, legal[..., None, :])
+        known = jnp.broadcast_to(legal[..., None, :], logits.shape)
+        log_probs = categorical.log_policy(logits, known)
         taken = jnp.broadcast_to(action[..., None], log_probs.shape[:-1])
         chance = jnp.exp(categorical.take(log_probs, taken.astype(jnp.int32)))
         speaks = jnp.log(0.98 * chance + 0.02 / jnp.sum(legal, axis=-1, keepdims=True))
