@@ -43,11 +43,12 @@ def audited(kind: type, config: object, game: StagHunt | None = None) -> Audit:
 @pytest.mark.parametrize(
     ("kind", "stage"),
     [
-        (StagHunt, None),
+        pytest.param(StagHunt, None, marks=pytest.mark.slow),
         (planted.RewardToSeat0, "reward bookkeeping"),
         (planted.ActionsOffByOne, "ego view"),
-        (planted.MovesFirst, "game"),
-        (planted.PoolOfLayouts, None),  # its rules are right: only the worth of the seats is not
+        pytest.param(planted.MovesFirst, "game", marks=pytest.mark.slow),
+        # Its rules are right: only the worth of the seats is not.
+        pytest.param(planted.PoolOfLayouts, None, marks=pytest.mark.slow),
     ],
 )
 def test_faults_of_the_game_are_found_exactly(kind: type, stage: str | None) -> None:
@@ -56,6 +57,7 @@ def test_faults_of_the_game_are_found_exactly(kind: type, stage: str | None) -> 
     assert (fault and fault.stage) == stage
 
 
+@pytest.mark.slow
 def test_a_pool_of_layouts_with_fixed_seats_is_found() -> None:
     config = StagHuntConfig(height=3, width=3)
 
@@ -119,11 +121,16 @@ def test_ppo_treats_seats_alike(parameters: str) -> None:
     [
         (planted.Reinforce, None, ""),
         (planted.FedSeat0, "batch", "seats [1, 2] learn nothing from their own trajectory"),
-        (planted.KeepsDeadSteps, "batch", "rows of seats that had left"),
+        *(
+            pytest.param(*fault, marks=pytest.mark.slow)
+            for fault in (
+                (planted.KeepsDeadSteps, "batch", "rows of seats that had left"),
+                (planted.InOrder, "update", "difference"),
+                (planted.InitBySeat, "initialisation", "streams"),
+                (planted.LoudSeat, "acting", "log_policy"),
+            )
+        ),
         (planted.SlowSeat, "update", "difference"),
-        (planted.InOrder, "update", "difference"),
-        (planted.InitBySeat, "initialisation", "streams"),
-        (planted.LoudSeat, "acting", "log_policy"),
     ],
 )
 def test_faults_of_a_learner_are_found_in_their_stage(
@@ -202,6 +209,7 @@ def test_the_command_passes_a_fair_learner(
     assert cli.run([*command, "--steps", "800"]) == 2, "another audit's runs are in the way"
 
 
+@pytest.mark.slow
 def test_the_command_fails_a_game_of_ones_own(
     tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

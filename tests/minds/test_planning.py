@@ -128,6 +128,7 @@ def test_ends_inside_the_tree() -> None:
     np.testing.assert_array_equal(q[3], 0.0)
 
 
+@pytest.mark.slow
 def test_gumbel_search_finds_the_stag() -> None:
     states = repeated(placed([4, 1], stag=1, hare=5), 2)
     gumbel = found(certain, states, simulations=60, depth=3, method="gumbel")

@@ -69,7 +69,13 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=[] if case in ("puct", "gumbel") else pytest.mark.slow)
+        for case in CASES
+    ],
+)
 def test_same_visits_and_values_as_mctx(case: str) -> None:
     rules = CASES[case]
     node, legal = roots(200)

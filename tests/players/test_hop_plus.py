@@ -105,6 +105,7 @@ def test_codes_in_learning_are_those_it_acted_by(played: Any) -> None:
     )
 
 
+@pytest.mark.slow
 def test_imagination_begins_where_games_were(played: Any) -> None:
     _, learner, state, (trajectory, _), watched = played
     game = watched.game
