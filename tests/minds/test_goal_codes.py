@@ -118,16 +118,23 @@ def test_selector_like_plain_python(optimistic: bool) -> None:
 
 def test_codes_know_the_past_only() -> None:
     model, real = random_model(), steps()
-    run = jax.jit(lambda steps: model.codes(steps)[1].mean)
-    before = np.asarray(run(real))
+
+    def both(steps: Steps) -> Any:
+        return model.codes(steps)[1].mean, model.memories(model.see(steps.observation), steps)
+
+    run = jax.jit(both)
+    before, memory = map(np.asarray, run(real))
     at = 2
     joint = np.array(real.joint)
     joint[:, at:] = (joint[:, at:] + 1) % 7
-    changed = np.asarray(run(real._replace(joint=jnp.asarray(joint), following=~real.following)))
+    other = real._replace(joint=jnp.asarray(joint), following=~real.following)
+    changed, new_memory = map(np.asarray, run(other))
     np.testing.assert_array_equal(before[:, : at + 1], changed[:, : at + 1])
     goes_on = np.asarray(real.alive & ~real.first)[:, at + 1]
+    assert goes_on.any() and (np.abs(memory - new_memory)[goes_on, at + 1].max(-1) > 1e-4).all()
+    # Of the few hidden units behind the memory all may be silent in single lines.
     moved = np.abs(before - changed)[goes_on, at + 1].max(-1) > 1e-4
-    assert goes_on.sum() > 8 and moved.mean() > 0.8, "a unit may be saturated in single lines"
+    assert moved.mean() > 0.8
     # A life knows nothing of the one before it in its line.
     new = np.asarray(real.first & real.alive)[:, at + 1]
     assert new.any()
