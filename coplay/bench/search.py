@@ -140,7 +140,7 @@ def steps_alone(
 
 
 def arbitrary_searches(
-    game: Game, trees: int, hidden: tuple[int, ...], seed: int = 0
+    game: Game, trees: int, hidden: tuple[int, ...], centred: bool = True, seed: int = 0
 ) -> tuple[GoalWorld, State, Believed, UInt32[Array, " tree"]]:
     """A world of untrained networks, fresh states, goals and seeds [tree] for searches."""
     shape = view_shape(game)
@@ -160,6 +160,7 @@ def arbitrary_searches(
             channels=(),
             activation="tanh",
             head_scale=scale,
+            centred=centred,
         )
 
     world = GoalWorld(
@@ -174,6 +175,7 @@ def arbitrary_searches(
         drives=shape.drives,
         goals=goals,
         aimless=True,
+        guides=False,
     )
     state = jax.vmap(game.reset)(jax.random.split(keys[3], trees))
     goal = jax.random.randint(keys[4], (trees, others), 0, shape.goals + 1)

@@ -54,7 +54,8 @@ class BoardGame(Game):
 
     @property
     def full_view(self) -> bool:
-        return self.config.view is None
+        config = self.config
+        return config.view is None or config.view >= max(config.height, config.width) - 1
 
     def last_actions(self, state: State) -> Integer[Array, " seat"]:
         return state.last
@@ -181,7 +182,7 @@ class BoardGame(Game):
         cells: Integer[Array, " thing"],
         there: Bool[Array, " thing"],
         kinds: Sequence[slice],
-    ) -> Int[Array, " mark"]:
+    ) -> Int[Array, "seat mark"]:
         """`marks` for views as `board_views` makes them; things of a kind never share a cell."""
         config, seats = self.config, self.seats
         planes = seats + 1 + len(kinds)
@@ -189,12 +190,14 @@ class BoardGame(Game):
         kind = np.concatenate(
             [np.full(len(range(*part.indices(cells.shape[0]))), k) for k, part in enumerate(kinds)]
         )
-        players = state.cell.astype(jnp.int32) * planes + np.arange(seats)
+        order = (np.arange(seats)[:, None] + np.arange(seats)) % seats  # [seat, ego order]
+        players = state.cell[order].astype(jnp.int32) * planes + np.arange(seats)
         things = cells.astype(jnp.int32) * planes + seats + 1 + kind
-        past = board + np.arange(seats) * self.actions + state.last.astype(jnp.int32)
+        past = board + np.arange(seats) * self.actions + state.last[order].astype(jnp.int32)
         nowhere = board + seats * self.actions + 1
-        players = jnp.where(self.present(state), players, nowhere)
-        return jnp.concatenate([players, jnp.where(there, things, nowhere), past])
+        players = jnp.where(self.present(state)[order], players, nowhere)
+        things = jnp.broadcast_to(jnp.where(there, things, nowhere), (seats, *things.shape))
+        return jnp.concatenate([players, things, past], axis=1)
 
     def _in_window(
         self, centre: Integer[Array, "seat 1"], cell: Integer[Array, "*seat thing"]

@@ -112,13 +112,12 @@ class Game(eqx.Module):
     @property
     def marked(self) -> bool:
         """Whether the game gives `marks`: the flattened ego views (planes, then features) are 0 and
-        1 but for the last number, which is the same for all seats, and seats see the same but for
-        the order of the seats."""
+        1 but for the last number, which is the same for all seats."""
         return False
 
-    def marks(self, state: State) -> Int[Array, " mark"]:
-        """Where the flattened ego view of seat 0 is 1, each place once. A mark that is not there in
-        this state has the number beyond the last place. Only for games that are `marked`."""
+    def marks(self, state: State) -> Int[Array, "seat mark"]:
+        """Where the flattened ego view of each seat is 1, each place once. A mark that is not there
+        in this state has the number beyond the last place. Only for games that are `marked`."""
         raise NotImplementedError
 
     @property

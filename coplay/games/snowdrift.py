@@ -153,7 +153,7 @@ class Snowdrift(BoardGame):
         last action one-hot, then time / horizon."""
         return self.board_views(state, state.drift, state.left, (slice(None),), self.legal(state))
 
-    def marks(self, state: SnowdriftState) -> Int[Array, " mark"]:
+    def marks(self, state: SnowdriftState) -> Int[Array, "seat mark"]:
         return self.board_marks(state, state.drift, state.left, (slice(None),))
 
     def things(self, state: SnowdriftState) -> list[tuple[int, Icon, str]]:

@@ -199,7 +199,7 @@ class StagHunt(BoardGame):
         legal = self.legal(state)
         return self.board_views(state, state.prey, state.prey_alive, self._kinds, legal)
 
-    def marks(self, state: StagHuntState) -> Int[Array, " mark"]:
+    def marks(self, state: StagHuntState) -> Int[Array, "seat mark"]:
         return self.board_marks(state, state.prey, state.prey_alive, self._kinds)
 
     @property

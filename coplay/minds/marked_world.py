@@ -1,20 +1,19 @@
 """A world of goals whose networks read where an ego view is 1, instead of the view itself.
 
 Of the inputs of a network on a board nearly all are 0. Where a game says which are 1, by
-`Game.marks`, the first layer is a sum of a few rows of its weights, and no view is built. Seats see
-the same but for the order of the seats, so the rows of all co-players' models stand side by side,
-in the order in which seat 0 sees the game, and one look serves all.
+`Game.marks`, the first layer is a sum of a few rows of its weights, and no view is built.
 """
 
 import dataclasses
+import math
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Int
 
 from coplay.games.game import Game, Observation, State
 from coplay.minds import categorical
+from coplay.minds.centred import centre_marks, centred_size
 from coplay.minds.networks import Network, view_shape
 from coplay.minds.planning import Mind
 from coplay.minds.worlds import GoalWorld, circumstances
@@ -25,8 +24,8 @@ FIELDS = tuple(field.name for field in dataclasses.fields(GoalWorld))
 class MarkedWorld(GoalWorld):
     """As the `GoalWorld` it is made of, to rounding.
 
-    own_rows, other_rows: what each input of seat 0's view adds to the first layers of actor and
-        critic, and of the co-players' models; the last row, of marks that are missing, is 0.
+    own_rows, other_rows: what each input of a view adds to the first layers of actor and critic,
+        and of the co-players' models; the last row, of marks that are missing, is 0.
     """
 
     own_rows: Float[Array, "row own_unit"]
@@ -39,14 +38,13 @@ class MarkedWorld(GoalWorld):
 
     @classmethod
     def of(cls, world: GoalWorld, game: Game) -> "MarkedWorld":
-        first = world.opponents.layers[0].weight  # [other or 1, unit, input]
-        others = game.seats - 1
-        first = jnp.broadcast_to(first, (others, *first.shape[1:]))
-        order = np.stack([seen_as(game, seat) for seat in range(1, game.seats)])[:, None, :]
-        seen = jnp.take_along_axis(first, order, axis=2)  # [other, unit, input]
-        inputs = order.shape[-1]  # what else the networks are told comes after the view
+        shape = view_shape(game)
+        board = shape.planes
+        size = centred_size(board) if world.actor.centred else math.prod(board)
+        inputs = size + shape.features  # what else the networks are told comes after the view
         weights = [network.layers[0].weight[:, :inputs] for network in (world.actor, world.critic)]
-
+        seen = world.opponents.layers[0].weight[..., :inputs]  # [other or 1, unit, input]
+        seen = jnp.broadcast_to(seen, (game.seats - 1, *seen.shape[1:]))
         return cls(
             **{name: getattr(world, name) for name in FIELDS},
             own_rows=_rows(jnp.concatenate(weights)),
@@ -56,15 +54,21 @@ class MarkedWorld(GoalWorld):
     def prepared(self, game: Game) -> "MarkedWorld":
         return self
 
+    def _marks(self, game: Game, state: State) -> Int[Array, "tree seat mark"]:
+        """Where the networks' inputs are 1, for every seat."""
+        marks = jax.vmap(game.marks)(state)
+        return centre_marks(marks, self.actor.board) if self.actor.centred else marks
+
     def others(
         self, game: Game, observation: Observation, state: State, mind: Mind
     ) -> Float[Array, "tree other action"]:
-        marks, time = jax.vmap(game.marks)(state), observation.features[:, 0, -1]
+        marks, time = self._marks(game, state)[:, 1:], observation.features[:, 0, -1]
         others, rows, units = self.other_rows.shape
         # All rows in one table, those of the next co-player after those of the one before.
-        shift = jnp.arange(others)[:, None, None] * rows
+        shift = jnp.arange(others)[:, None] * rows
         first = time[:, None] * self.other_rows[:, None, -2]  # [other, tree, unit]
-        first = first + summed(self.other_rows.reshape(-1, units), shift + marks)
+        seen = summed(self.other_rows.reshape(-1, units), shift + marks)  # [tree, other, unit]
+        first = first + jnp.moveaxis(seen, 1, 0)
         layer = self.opponents.layers[0]
         weight = layer.weight[..., rows - 1 :]  # [other or 1, unit, feature]
         goal = self.goals_seen(state, mind)
@@ -76,12 +80,12 @@ class MarkedWorld(GoalWorld):
         expected = categorical.log_policy(jnp.moveaxis(logits, 0, 1), legal)
         return self.by_chance(expected, goal, legal)
 
-    def judge(
-        self, game: Game, observation: Observation, state: State, mind: Mind
+    def judged(
+        self, game: Game, observation: Observation, state: State, drive: Int[Array, " tree"]
     ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
-        marks, time = jax.vmap(game.marks)(state), observation.features[:, -1]
+        marks, time = self._marks(game, state)[:, 0], observation.features[:, -1]
         first = time[:, None] * self.own_rows[-2] + summed(self.own_rows, marks)
-        told = circumstances(game, state, self.goals, self.belief, self.drive, self.drives)
+        told = circumstances(game, state, self.goals, self.belief, drive, self.drives)
         inputs = self.own_rows.shape[0] - 1
         actor, critic = self.actor.layers[0], self.critic.layers[0]
         split = actor.bias.shape[0]
@@ -121,22 +125,3 @@ def _rest(models: Network, first: Float[Array, "other tree unit"]) -> Float[Arra
     if number == 1:
         return rest_of(jax.tree.map(lambda x: x[0], models), first)
     return jax.vmap(rest_of)(models, first)
-
-
-def seen_as(game: Game, seat: int) -> np.ndarray:
-    """[input] which input of the view of `seat` shows what this input of seat 0's view shows."""
-    shape = view_shape(game)
-    seats = game.seats
-    height, width, planes = shape.planes
-
-    def turned(count: int, each: int) -> np.ndarray:
-        """Where the numbers of each seat, `each` of them, stand among `count`."""
-        places = np.arange(count)
-        owner, offset = np.divmod(places[: seats * each], max(each, 1))
-        places[: seats * each] = (owner - seat) % seats * each + offset
-        return places
-
-    plane = turned(planes, game.seat_planes)
-    board = (np.arange(height * width)[:, None] * planes + plane).reshape(-1)
-    feature = turned(shape.features, game.seat_features)
-    return np.concatenate([board, height * width * planes + feature])

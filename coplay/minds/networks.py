@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from coplay.games.game import Game, Observation
+from coplay.minds.centred import centre, centred_size
 
 Activation = Literal["tanh", "relu"]
 
@@ -120,13 +121,15 @@ class ViewShape(eqx.Module):
 
 
 class Network(eqx.Module):
-    """From ego views to `outputs` numbers: optional convolutions, hidden layers, a head."""
+    """From ego views to `outputs` numbers: optional convolutions, hidden layers, a head. centred
+    (without convolutions): boards are seen from the own cell, see `coplay.minds.centred`."""
 
     convolutions: tuple[Conv3x3, ...]
     layers: tuple[Linear, ...]
     head: Linear
     activation: Activation = eqx.field(static=True)
     board: tuple[int, int, int] = eqx.field(static=True)
+    centred: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -138,6 +141,7 @@ class Network(eqx.Module):
         channels: tuple[int, ...],
         activation: Activation,
         head_scale: float,
+        centred: bool = False,
     ):
         keys = iter(jax.random.split(key, len(channels) + len(hidden) + 1))
         height, width, planes = shape.planes
@@ -145,7 +149,8 @@ class Network(eqx.Module):
         for channel in channels:
             convolutions.append(Conv3x3(planes, channel, next(keys)))
             planes = channel
-        size = height * width * planes + shape.features
+        size = centred_size(shape.planes) if centred else height * width * planes
+        size += shape.features
         layers = []
         for wide in hidden:
             layers.append(Linear(size, wide, next(keys)))
@@ -155,6 +160,7 @@ class Network(eqx.Module):
         self.head = Linear(size, outputs, next(keys), head_scale)
         self.activation = activation
         self.board = shape.planes
+        self.centred = centred
 
     def __call__(self, x: Float[Array, "*batch inputs"]) -> Float[Array, "*batch outputs"]:
         """From ego views as `flatten` gives them."""
@@ -165,6 +171,8 @@ class Network(eqx.Module):
             for convolution in self.convolutions:
                 board = act(convolution(board))
             x = jnp.concatenate([board.reshape(*x.shape[:-1], -1), x[..., size:]], axis=-1)
+        if self.centred:
+            x = centre(x, self.board)
         for layer in self.layers:
             x = act(layer(x))
         return self.head(x)

@@ -190,7 +190,7 @@ def mean_over_draws(
 def boltzmann(
     q: Float[Array, "copy action"],
     legal: Bool[Array, "copy action"],
-    beta: float,
+    beta: float | Float[Array, "copy 1"],
     normalise: bool,
     least_range: float,
 ) -> Float[Array, "copy action"]:

@@ -38,6 +38,7 @@ class GRUNetwork(eqx.Module):
         channels: tuple[int, ...],
         activation: Activation,
         head_scale: float,
+        centred: bool = False,
     ):
         encoder_key, recurrent_key, head_key = jax.random.split(key, 3)
         self.encoder = Network(
@@ -48,6 +49,7 @@ class GRUNetwork(eqx.Module):
             channels=channels,
             activation=activation,
             head_scale=1.0,
+            centred=centred,
         )
         # Columns of norm √3 over three gates: each gate's part is about orthogonal.
         self.recurrent = Linear(units, 3 * units, recurrent_key, math.sqrt(3))

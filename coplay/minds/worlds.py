@@ -1,5 +1,6 @@
 """Worlds a planner can imagine: co-players that are known, or modelled with goals."""
 
+from functools import partial
 from typing import NamedTuple
 
 import equinox as eqx
@@ -67,6 +68,9 @@ class GoalWorld(World):
     drive: [tree] of the planner; -1: none. drives: how many there are.
     goals: what the co-players may be after; None: their models see the ego views alone, and minds
         are empty. aimless: the last candidate is to act by chance.
+    guides: the planner also tries what it would do with each of the drives, and a position is worth
+        what the best of them expects of it. A drive counts only a part of the rewards, so who
+        follows it gets no less than it expects.
     """
 
     actor: Network
@@ -78,6 +82,7 @@ class GoalWorld(World):
     drives: int = eqx.field(static=True)
     goals: Goals | None
     aimless: bool = eqx.field(static=True)
+    guides: bool = eqx.field(static=True)
 
     def prepared(self, game: Game) -> World:
         from coplay.minds.marked_world import MarkedWorld  # which builds on this world
@@ -115,7 +120,22 @@ class GoalWorld(World):
     def judge(
         self, game: Game, observation: Observation, state: State, mind: Mind
     ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
-        told = circumstances(game, state, self.goals, self.belief, self.drive, self.drives)
+        if not self.guides:
+            return self.judged(game, observation, state, self.drive)
+        drives = jnp.broadcast_to(
+            jnp.arange(self.drives)[:, None], (self.drives, *self.drive.shape)
+        )
+        log_policies, values = jax.vmap(partial(self.judged, game, observation, state))(
+            jnp.concatenate([self.drive[None], drives])
+        )
+        even = jax.nn.logsumexp(log_policies, axis=0) - jnp.log(len(values))
+        return even, jnp.max(values, axis=0)
+
+    def judged(
+        self, game: Game, observation: Observation, state: State, drive: Int[Array, " tree"]
+    ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
+        """As `judge`, by a planner with this drive."""
+        told = circumstances(game, state, self.goals, self.belief, drive, self.drives)
         view = flatten(observation, told)
         log_policy = categorical.log_policy(self.actor(view), observation.legal)
         return log_policy, self.critic(view)[..., 0]

@@ -8,6 +8,7 @@ really did, given the goals they turned out to have.
 """
 
 import dataclasses
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -48,13 +49,15 @@ class HOPState(NamedTuple):
 
 
 class HOP(Learner):
-    """See the module docstring. With `parameters=shared` all active seats are one set."""
+    """See the module docstring. With `parameters=shared` all active seats are one set. strangers:
+    the others are not of this run, and nobody takes on a character."""
 
     config: HOPConfig = eqx.field(static=True)
     shape: ViewShape
     game_seats: int = eqx.field(static=True)
     seats: tuple[int, ...] = eqx.field(static=True)
     active: tuple[int, ...] = eqx.field(static=True)
+    strangers: bool = eqx.field(static=True, default=False)
 
     play_fields = HOPConfig.play_fields
 
@@ -155,7 +158,7 @@ class HOP(Learner):
     def group(self, state: HOPState) -> Group:
         networks = jax.tree.map(lambda x: x[self._rows], state.networks)
         salt = jax.tree.map(lambda x: x[self._columns], state.salt)
-        player = self._player(networks, salt, learning=True)
+        player = self._player(networks, salt, learning=not self.strangers)
         return Group(player, self.active, False)
 
     def _player(
@@ -186,7 +189,7 @@ class HOP(Learner):
     def alone(self, state: HOPState, seat: int, at: int) -> tuple["HOP", HOPState]:
         """With an empty replay: what was played among others says little about new co-players."""
         row = self.seats.index(seat) if self._separate else 0
-        learner = dataclasses.replace(self, seats=(at,), active=(at,))
+        learner = dataclasses.replace(self, seats=(at,), active=(at,), strangers=True)
         networks, optimiser = jax.tree.map(
             lambda x: x[row : row + 1], (state.networks, state.optimiser)
         )
@@ -344,10 +347,12 @@ class HOP(Learner):
         sets = np.unique(rows)
         networks, optimiser = jax.tree.map(lambda x: x[sets], (state.networks, state.optimiser))
 
+        scale = 1.0 - progress if config.schedule == "linear" else jnp.ones_like(progress)
+
         def one_step(carry: tuple, key: PRNGKeyArray) -> tuple[tuple, dict[str, Array]]:
             index = jax.random.randint(key, (config.batch,), config.replay - filled, config.replay)
             batch = jax.tree.map(lambda x: x[index], replay)
-            return self._step(carry[0], carry[1], batch, columns)
+            return self._step(carry[0], carry[1], batch, columns, scale)
 
         keys = jax.random.split(key, config.updates)
         (networks, optimiser), terms = jax.lax.scan(one_step, (networks, optimiser), keys)
@@ -362,9 +367,14 @@ class HOP(Learner):
         return HOPState(networks, optimiser, state.salt, replay, filled), metrics
 
     def _step(
-        self, networks: Networks, optimiser: Networks, batch: Watched, columns: np.ndarray
+        self,
+        networks: Networks,
+        optimiser: Networks,
+        batch: Watched,
+        columns: np.ndarray,
+        scale: Float[Array, ""],
     ) -> tuple[tuple[Networks, Networks], dict[str, Float[Array, " set"]]]:
-        """One gradient step of all sets on one batch of rows."""
+        """One gradient step of all sets on one batch of rows, `scale` times as long as usual."""
         seats = np.array(self.active)
         told = self._own(batch.told[:, columns])
         view = flatten(self._own(jax.tree.map(lambda x: x[:, seats], batch.observation)), told)
@@ -402,7 +412,7 @@ class HOP(Learner):
             "value_loss": critic,
             "opponent_loss": jnp.mean(model, axis=-1),
         }
-        learned = jax.vmap(self._apply)
+        learned = jax.vmap(partial(self._apply, scale))
         if self.config.learn_policy:
             actors = learned(networks.actor, actor_gradient, optimiser.actor)
             critics = learned(networks.critic, critic_gradient, optimiser.critic)
@@ -415,9 +425,11 @@ class HOP(Learner):
         changed, states = zip(actors, critics, models, strict=True)
         return (Networks(*changed), Networks(*states)), terms
 
-    def _apply(self, network: Network, gradient: Network, state: Any) -> tuple[Network, Any]:
+    def _apply(
+        self, scale: Float[Array, ""], network: Network, gradient: Network, state: Any
+    ) -> tuple[Network, Any]:
         step, state = self._optimiser.update(gradient, state)
-        return optax.apply_updates(network, step), state
+        return optax.apply_updates(network, optax.tree.scale(scale, step)), state
 
     def _own(self, x: Any) -> Any:
         """[row, own, ...] as [set, sample, ...]: a set per active seat, or one for all."""
@@ -456,6 +468,8 @@ class HOP(Learner):
         self, salt: Salt, episode: Int[Array, "time copy"]
     ) -> Int[Array, "time copy own"]:
         """Who the active seats were."""
+        if self.strangers:
+            return jnp.full((*episode.shape, len(self.active)), ITSELF)
         return jax.vmap(
             lambda salt: self.config.who(salt, episode, self.shape.drives, self.game_seats),
             out_axes=-1,

@@ -20,8 +20,9 @@ class HOPConfig:
     """Networks of the seats: their own for each, or one set for all."""
     opponents: Literal["separate", "shared"] = "separate"
     """Opponent models of a seat: one per co-player, or one for all of them."""
-    network: Literal["mlp", "cnn"] = "mlp"
-    """Encoder of the board: flattened planes, or 3x3 convolutions before the hidden layers."""
+    network: Literal["centred", "mlp", "cnn"] = "centred"
+    """Encoder of the board: planes shifted so that the own cell is in the middle, planes as they
+    are, or 3x3 convolutions before the hidden layers."""
     hidden: tuple[int, ...] = (64, 64)
     """Widths of the hidden layers of actor, critic and opponent models."""
     channels: tuple[int, ...] = (16, 32)
@@ -81,6 +82,12 @@ class HOPConfig:
     strangers from the start, players settle for what needs nobody (in Stag Hunt for hares)."""
     character_episodes: int = 16
     """How many episodes a seat keeps a character."""
+    character_beta: float = 40.0
+    """beta of characters: who wants one thing only goes for it straight."""
+    guides: bool = True
+    """Once it plays among others (not in self-play with characters): search also tries what the
+    player would do with each of the drives it knows from its characters, and judges a position by
+    the most hopeful of them."""
     prior: Literal["dirichlet", "exponential"] = "dirichlet"
     """Beliefs about habits: counts over a concentration, or the paper's exponential form."""
     remember: float = 0.9
@@ -99,6 +106,8 @@ class HOPConfig:
     """Steps of game copies in each gradient step, drawn from the replay."""
     learning_rate: float = 1e-3
     """Step size of Adam (the paper: 5e-4)."""
+    schedule: Literal["linear", "constant"] = "linear"
+    """Step size over a run: linear to 0, or constant (the paper)."""
     gradient_clip: float = 1.0
     """Largest norm of each network's gradient."""
     trace: float = 1.0
@@ -122,7 +131,7 @@ class HOPConfig:
         "replay": 1024,
         "updates": 8,
         "batch": 128,
-        "characters": 0.0,
+        "schedule": "constant",
     }
     """Fields whose defaults are others while it adapts in a single game copy."""
 
@@ -138,7 +147,7 @@ class HOPConfig:
             "exploration",
             "backup",
         ),
-        *("raw_puct", "discount", "beta", "normalise_q", "q_range", "evaluation"),
+        *("raw_puct", "discount", "beta", "normalise_q", "q_range", "evaluation", "guides"),
         *("inter", "intra", "prior", "remember", "concentration", "goal_change"),
     )
     """What may be set anew for a player of a run, as in runs/hop@planner=off@draws=5."""

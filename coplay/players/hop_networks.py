@@ -38,6 +38,7 @@ def new_networks(
             key=key,
             hidden=config.hidden,
             channels=config.channels if config.network == "cnn" else (),
+            centred=config.network == "centred",
             activation=config.activation,
             head_scale=scale,
         )

@@ -102,9 +102,8 @@ class HOPPlayer(Player):
             logits = self.actor(self.situation(game, view, memory, character))
         else:
             q = self.plan(game, key, view, memory, character)
-            logits = boltzmann(
-                q, view.observation.legal, config.beta, config.normalise_q, config.q_range
-            )
+            beta = jnp.where(character == ITSELF, config.beta, config.character_beta)[:, None]
+            logits = boltzmann(q, view.observation.legal, beta, config.normalise_q, config.q_range)
         logits = jnp.where((character == self.shape.drives)[:, None], 0.0, logits)
         if self.greedy:
             logits = categorical.only_best(logits, view.observation.legal)
@@ -155,6 +154,7 @@ class HOPPlayer(Player):
             drives=self.shape.drives,
             goals=None if config.direct_om else self.goals(game),
             aimless=config.expects_aimless,
+            guides=config.guides and config.characters > 0 and not self.learning,
         )
         found = search(world, game, config.search_config, state, mind, seeds)
         return mean_over_draws(found, view.observation.legal, config.draws)

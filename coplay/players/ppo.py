@@ -36,8 +36,9 @@ class PPOConfig:
     parameters: Literal["separate", "shared", "shared+id"] = "separate"
     """Parameters of the seats: one set each; one for all; one for all with the seat's number as an
     additional input."""
-    network: Literal["mlp", "cnn"] = "mlp"
-    """Encoder of the board: flattened planes, or 3x3 convolutions before the hidden layers."""
+    network: Literal["mlp", "centred", "cnn"] = "mlp"
+    """Encoder of the board: planes as they are, planes shifted so that the own cell is in the
+    middle, or 3x3 convolutions before the hidden layers."""
     hidden: tuple[int, ...] = (64, 64)
     """Widths of the hidden layers of actor and critic."""
     channels: tuple[int, ...] = (16, 32)
@@ -171,6 +172,7 @@ class PPO(Learner):
             key=key,
             hidden=config.hidden,
             channels=config.channels if config.network == "cnn" else (),
+            centred=config.network == "centred",
             activation=config.activation,
             head_scale=head_scale,
         )

@@ -140,6 +140,7 @@ class RecurrentPPO(PPO):
             key=key,
             hidden=config.hidden,
             channels=config.channels if config.network == "cnn" else (),
+            centred=config.network == "centred",
             activation=config.activation,
             head_scale=head_scale,
         )

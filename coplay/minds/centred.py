@@ -1,0 +1,57 @@
+"""Boards seen from the own cell: the other planes shifted so that the own player is in the middle.
+
+How far away something is, and in which direction, is then an input of its own; in a plain view it
+is a matter of two cells, and a network has to learn it for each pair of them. The own plane stays
+as it is, so that the edges of the board are known. Planes are ego-first: the own player is on
+plane 0.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+Board = tuple[int, int, int]  # height, width, planes
+
+
+def centred_size(board: Board) -> int:
+    """How many numbers a centred board has."""
+    height, width, planes = board
+    return height * width + (2 * height - 1) * (2 * width - 1) * (planes - 1)
+
+
+def centre(x: Float[Array, "*batch input"], board: Board) -> Float[Array, "*batch centred"]:
+    """Flattened views with their boards centred; what follows the board stays. Where the own player
+    is not on the board, nothing else is seen."""
+    height, width, planes = board
+    size = height * width * planes
+    seen = x[..., :size].reshape(*x.shape[:-1], height, width, planes)
+    own, others = seen[..., 0], seen[..., 1:]
+    # One axis after the other, as sums over where the own player is.
+    row, column = jnp.max(own, axis=-1), jnp.max(own, axis=-2)
+    down = jnp.einsum("...h,hik->...ik", row, _shifts(height))
+    right = jnp.einsum("...w,wjl->...jl", column, _shifts(width))
+    shifted = jnp.einsum("...ik,...klp->...ilp", down, others)
+    shifted = jnp.einsum("...jl,...ilp->...ijp", right, shifted)
+    parts = [part.reshape(*x.shape[:-1], -1) for part in (own, shifted)]
+    return jnp.concatenate([*parts, x[..., size:]], axis=-1)
+
+
+def centre_marks(marks: Int[Array, "*batch mark"], board: Board) -> Int[Array, "*batch mark"]:
+    """Where centred views are 1, from where plain ones are (`Game.marks`); the own player is on the
+    board."""
+    height, width, planes = board
+    size, wide = height * width * planes, 2 * width - 1
+    cell, plane = marks // planes, marks % planes
+    own = (marks < size) & (plane == 0)
+    me = jnp.max(jnp.where(own, cell, 0), axis=-1, keepdims=True)
+    down = cell // width - me // width + height - 1
+    right = cell % width - me % width + width - 1
+    shifted = height * width + (down * wide + right) * (planes - 1) + plane - 1
+    beyond = marks + centred_size(board) - size
+    return jnp.where(marks >= size, beyond, jnp.where(own, cell, shifted))
+
+
+def _shifts(length: int) -> np.ndarray:
+    """[own, shifted, place] whether `place` lies at `shifted`, seen from `own`."""
+    own, shifted, place = np.ogrid[:length, : 2 * length - 1, :length]
+    return (place - own + length - 1 == shifted).astype(np.float32)
