@@ -27,7 +27,7 @@ from coplay.minds.networks import Network, ViewShape, flatten
 from coplay.minds.opponent_model import accuracy, cross_entropy, predict
 from coplay.minds.worlds import circumstances
 from coplay.players.hop_config import HOPConfig
-from coplay.players.hop_data import Heard, Pairs, Watched
+from coplay.players.hop_data import Heard, Pairs, Watched, draw_rows, equal_shares, picked
 from coplay.players.hop_networks import Networks, new_networks, warm_started
 from coplay.players.hop_player import HOPPlayer, aimed_at, refuse_partial_views
 from coplay.players.learner import Learner
@@ -349,13 +349,15 @@ class HOP(Learner):
 
         scale = 1.0 - progress if config.schedule == "linear" else jnp.ones_like(progress)
 
-        def one_step(carry: tuple, key: PRNGKeyArray) -> tuple[tuple, dict[str, Array]]:
-            index = jax.random.randint(key, (config.batch,), config.replay - filled, config.replay)
-            batch = jax.tree.map(lambda x: x[index], replay)
+        luck = jax.random.uniform(key, (config.updates * config.batch,))
+        index = draw_rows(equal_shares(replay, filled, self.shape.drives), luck)
+        index = jnp.moveaxis(index.reshape(-1, config.updates, config.batch), 1, 0)
+
+        def one_step(carry: tuple, index: Array) -> tuple[tuple, dict[str, Array]]:
+            batch = picked(replay, index, np.array(self.seats))
             return self._step(carry[0], carry[1], batch, columns, scale)
 
-        keys = jax.random.split(key, config.updates)
-        (networks, optimiser), terms = jax.lax.scan(one_step, (networks, optimiser), keys)
+        (networks, optimiser), terms = jax.lax.scan(one_step, (networks, optimiser), index)
         learned = {name: jnp.mean(values, axis=0) for name, values in terms.items()}
         each = np.searchsorted(sets, rows)
         metrics |= {name: values[each] for name, values in learned.items()}
@@ -374,15 +376,16 @@ class HOP(Learner):
         columns: np.ndarray,
         scale: Float[Array, ""],
     ) -> tuple[tuple[Networks, Networks], dict[str, Float[Array, " set"]]]:
-        """One gradient step of all sets on one batch of rows, `scale` times as long as usual."""
+        """One gradient step of all sets on one batch of rows [seat, sample], `scale` times as long
+        as usual."""
         seats = np.array(self.active)
-        told = self._own(batch.told[:, columns])
-        view = flatten(self._own(jax.tree.map(lambda x: x[:, seats], batch.observation)), told)
-        legal = self._own(batch.observation.legal[:, seats])
+        told = self._own(batch.told[columns])
+        view = flatten(self._own(jax.tree.map(lambda x: x[seats], batch.observation)), told)
+        legal = self._own(batch.observation.legal[seats])
         # Acting by chance teaches nothing.
         aimed = batch.alive & (batch.character != self.shape.drives)
-        alive = self._own(aimed[:, seats])
-        policy, target = self._own(batch.policy[:, columns]), self._own(batch.target[:, columns])
+        alive = self._own(aimed[seats])
+        policy, target = self._own(batch.policy[columns]), self._own(batch.target[columns])
 
         def actor_loss(
             actor: Network, view: Array, legal: Array, alive: Array, policy: Array
@@ -432,20 +435,15 @@ class HOP(Learner):
         return optax.apply_updates(network, optax.tree.scale(scale, step)), state
 
     def _own(self, x: Any) -> Any:
-        """[row, own, ...] as [set, sample, ...]: a set per active seat, or one for all."""
-
-        def turned(x: Shaped[Array, "row own *rest"]) -> Shaped[Array, "set sample *rest"]:
-            x = jnp.moveaxis(x, 1, 0)
-            return x if self._separate else x.reshape(1, -1, *x.shape[2:])
-
-        return jax.tree.map(turned, x)
+        """[own, sample, ...] as [set, sample, ...]: a set per active seat, or one for all."""
+        return x if self._separate else jax.tree.map(lambda x: x.reshape(1, -1, *x.shape[2:]), x)
 
     def _pairs(self, batch: Watched) -> Pairs:
-        """What the opponent models learn from, [set, model, sample, ...]."""
+        """What the opponent models learn from, [set, model, sample, ...], of steps [seat, row]."""
         seats = self.game_seats
 
-        def turned(x: Shaped[Array, "row seat *rest"]) -> Shaped[Array, "set model sample *rest"]:
-            x = jnp.moveaxis(x[:, self._others], 0, 2)  # [own, other, row, ...]
+        def turned(x: Shaped[Array, "seat row *rest"]) -> Shaped[Array, "set model sample *rest"]:
+            x = x[self._others]  # [own, other, row, ...]
             if not self._separate:
                 x = jnp.swapaxes(x, 0, 1).reshape(1, seats - 1, -1, *x.shape[3:])
             if self.config.opponents == "shared":
@@ -481,7 +479,7 @@ class HOP(Learner):
         """How well the opponent models of each active seat [own, model, ...] foresee what was just
         played, before they learn from it, given the goals known in hindsight."""
         each = self if self._separate else dataclasses.replace(self, config=self.config.apart)
-        pairs = each._pairs(new)
+        pairs = each._pairs(jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), new))
         log_probs = jax.vmap(jax.vmap(predict))(opponents, pairs.observation, pairs.goal)
         found = jax.vmap(accuracy)(log_probs, pairs.action, pairs.mask)
         return {

@@ -98,12 +98,13 @@ class HOPConfig:
     goal_change: float = 0.01
     """Share of the prior mixed into a belief at each step, because goals may change; 0: never."""
 
-    replay: int = 8192
+    replay: int = 32_768
     """Steps of game copies kept to learn from."""
     updates: int = 32
     """Gradient steps after each rollout."""
     batch: int = 256
-    """Steps of game copies in each gradient step, drawn from the replay."""
+    """Steps of each seat in each gradient step, drawn from the replay while it was in the game, as
+    many of the one character as of the other."""
     learning_rate: float = 1e-3
     """Step size of Adam (the paper: 5e-4)."""
     schedule: Literal["linear", "constant"] = "linear"

@@ -1,7 +1,10 @@
 """What HOP learns from."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer
 
 from coplay.games.game import Observation
@@ -47,3 +50,42 @@ class Pairs(NamedTuple):
     goal: Float[Array, "*set sample feature"]
     action: Integer[Array, "*set sample"]
     mask: Bool[Array, "*set sample"]
+
+
+def equal_shares(replay: Watched, filled: Int[Array, ""], drives: int) -> Float[Array, "row seat"]:
+    """By which chance to draw each row for each seat, summed up along the rows: only steps in which
+    it was in the game and not aimless, and as many of the one character as of the other. Who goes
+    straight for what it wants is out of the game soon, and has few steps to learn from."""
+    rows = replay.alive.shape[0]
+    there = replay.alive & (jnp.arange(rows) >= rows - filled)[:, None]
+    kinds = jnp.arange(-1, drives)
+    of_kind = there[..., None] & (replay.character[..., None] == kinds)  # [row, seat, kind]
+    number = jnp.sum(of_kind, axis=0, dtype=jnp.float32)
+    share = jnp.sum(of_kind / jnp.maximum(number, 1.0), axis=-1)
+    share = share / jnp.maximum(jnp.sum(number > 0, axis=-1), 1)
+    return jnp.cumsum(share, axis=0)
+
+
+def draw_rows(
+    shares: Float[Array, "row seat"], luck: Float[Array, "*batch"]
+) -> Int[Array, "seat *batch"]:
+    """Rows by their shares, the same `luck` in [0, 1) for every seat."""
+    last = shares.shape[0] - 1
+    found = jax.vmap(lambda share: jnp.searchsorted(share, luck * share[-1], side="right"))
+    return jnp.minimum(found(shares.T), last)
+
+
+def picked(replay: Watched, index: Int[Array, "seat sample"], own: np.ndarray) -> Watched:
+    """The rows `index` of each seat: fields are [seat, sample, ...] and [own, sample, ...]; `own`:
+    the seats of the own columns."""
+
+    def rows(x: Any, index: Array) -> Any:
+        return jax.tree.map(lambda x: jax.vmap(lambda x, i: x[i], (1, 0))(x, index), x)
+
+    mine = {"told", "policy", "target"}
+    return Watched(
+        **{
+            name: rows(value, index[own] if name in mine else index)
+            for name, value in replay._asdict().items()
+        }
+    )
