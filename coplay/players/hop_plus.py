@@ -152,7 +152,7 @@ class HopPlus(Learner):
             world=world,
             goals_optimiser=start(goals),
             world_optimiser=None if world is None else start(world),
-            lives=self._models.no_lives(goals.config.memory),
+            lives=self._models.no_lives(goals.config.units),
             steps=None if world is None else self._models.no_steps(),
             lines=jnp.int32(0),
             rows=jnp.int32(0),
@@ -208,7 +208,7 @@ class HopPlus(Learner):
         learner = dataclasses.replace(self, seats=(at,), active=(at,))
         return learner, state._replace(
             policy=policy,
-            lives=learner._models.no_lives(state.goals.config.memory),
+            lives=learner._models.no_lives(state.goals.config.units),
             steps=None if state.world is None else learner._models.no_steps(),
             lines=jnp.int32(0),
             rows=jnp.int32(0),
@@ -346,7 +346,7 @@ class HopPlus(Learner):
 
         view = jax.tree.map(last, new.lives.observation)
         before = new.known.goals[-1]
-        after = goals.remember(before, goals.see(view), last(new.lives.joint), view.legal)
+        after = goals.remember(before, goals.see(view), last(new.lives.joint))
         after = jnp.where(new.alive[-1][..., None], after, before)
         # A new episode begins with an empty memory, unless memory is kept.
         ended = new.own.over[-1] & (not self.config.keep_memory)

@@ -28,9 +28,11 @@ class HopPlusConfig(PPOConfig):
     """Numbers of a goal code."""
     goal_units: int = 64
     """Width of the memory of past boards and actions."""
-    anchors: int = 0
-    """Codes that are learned for themselves; how well each explains a co-player's actions so far is
-    remembered. 0: none."""
+    tells: int = 16
+    """What the board says of each action that may be taken, in so many numbers; those of the action
+    that was taken are remembered."""
+    lasting: float = 1.0
+    """Weight of foreseeing co-players' following actions by the same code."""
     goal_width: int = 64
     """Width of the hidden layers of the goal networks."""
     opponent_hidden: tuple[int, ...] = (128, 128)
@@ -145,7 +147,8 @@ class HopPlusConfig(PPOConfig):
             loss=self.goal_loss,
             goal_dim=self.goal_dim,
             units=self.goal_units,
-            anchors=self.anchors,
+            tells=self.tells,
+            lasting=self.lasting,
             width=self.goal_width,
             opponent_hidden=self.opponent_hidden,
             kl_weight=self.kl_weight,

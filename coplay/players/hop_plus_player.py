@@ -107,16 +107,14 @@ class HopPlusPlayer(Player):
 
     def start(self, copies: int) -> Memory:
         config, size = self.goals.config, (copies, self.game_seats)
-        return HopPlusMemory(jnp.zeros((*size, config.memory)), jnp.zeros((*size, config.goal_dim)))
+        return HopPlusMemory(jnp.zeros((*size, config.units)), jnp.zeros((*size, config.goal_dim)))
 
-    def see(self, game: Game, view: View) -> tuple[Observation, Float[Array, "copy looked inputs"]]:
-        """Players' own views and what the goal model makes of them: of all, ego-first; of oneself
-        alone if players are `together`."""
+    def see(self, game: Game, view: View) -> Float[Array, "copy looked inputs"]:
+        """What the goal model makes of players' own views: of all, ego-first; of oneself alone if
+        players are `together`."""
         if self.together:
-            views = jax.tree.map(lambda x: x[:, None], view.observation)
-        else:
-            views = jax.vmap(game.observe)(view.state)
-        return views, self.goals.see(views)
+            return self.goals.see(jax.tree.map(lambda x: x[:, None], view.observation))
+        return self.goals.see(jax.vmap(game.observe)(view.state))
 
     def infer(
         self, memory: HopPlusMemory, seen: Float[Array, "copy looked inputs"]
@@ -134,7 +132,7 @@ class HopPlusPlayer(Player):
         self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
     ) -> tuple[Float[Array, "copy action"], Memory]:
         config = self.config
-        mean, spread = self.infer(memory, self.see(game, view)[1])
+        mean, spread = self.infer(memory, self.see(game, view))
         memory = memory._replace(z=mean)
         legal = view.observation.legal
         if config.planner == "none" or not self.plans:
@@ -184,12 +182,12 @@ class HopPlusPlayer(Player):
     def notice(
         self, game: Game, view: View, after: State, over: Bool[Array, " copy"], memory: Memory
     ) -> Memory:
-        views, seen = self.see(game, view)
+        seen = self.see(game, view)
         count = seen.shape[1]
         alive = jax.vmap(game.alive)(view.state)[:, :count, None]
         joint = jax.vmap(game.last_actions)(after).astype(jnp.int32)
         before = memory.goals[:, :count]
-        new = self.goals.remember(before, seen, ego_first(joint)[:, :count], views.legal)
+        new = self.goals.remember(before, seen, ego_first(joint)[:, :count])
         new = jnp.where(alive, new, before)
         if not self.config.keep_memory:
             new = jnp.where(over[:, None, None], 0.0, new)
