@@ -290,6 +290,8 @@ class HopPlus(Learner):
         imagined = None
         if self.config.imagination > 0:
             imagined = self._imagine(imagine_key, state, trajectory)
+            counts = state.rounds >= self.config.imagine_after
+            imagined = imagined._replace(alive=imagined.alive & counts)
         policy, learned = self._learn_policy(policy_key, state.policy, own, imagined, progress)
         metrics |= learned
         state = self._models.fill(state._replace(policy=policy), trajectory)
