@@ -10,6 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from coplay.bench.hop_plus import parts
+from coplay.bench.measure import measure
 from coplay.cli import run
 from coplay.games import make_game
 from coplay.minds import categorical
@@ -200,3 +202,12 @@ def test_a_run_from_beginning_to_end(tmp_path: Path, capsys: pytest.CaptureFixtu
     seating = f"{out},{out}@planner=search@simulations=7@plan_over=model@draws=1"
     assert run(["play", "--seating", seating, "--episodes", "4", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["episodes"] == 4
+
+
+@pytest.mark.slow
+def test_bench_times_every_part() -> None:
+    config = HopPlusConfig(imagination=0.5, **SMALL)
+    speeds = measure(parts(make_game("stag-hunt", **FIELDS), config, COPIES, STEPS), 1)
+    names = [speed.work.name for speed in speeds]
+    assert names[0] == "whole update" and "imagination" in names and len(set(names)) == 8
+    assert all(speed.seconds > 0 for speed in speeds)

@@ -1,4 +1,4 @@
-"""HOP+ from data to adaptation by its commands, on a tiny game, and a run that is taken up again."""
+"""HOP+ from data to adaptation by its commands, on a tiny game; a run that is taken up again."""
 
 import json
 from pathlib import Path
