@@ -29,7 +29,7 @@ HELP = """coplay: multi-agent reinforcement learning with and about others
   coplay audit wiring   prove that every declared part of a learner acts
   coplay list [FOLDER]  what runs there are, how far, how good
   coplay compare A B …  runs beside each other: table, curves, intervals
-  coplay bench [search] how fast it is here
+  coplay bench [search|hop-plus]  how fast it is here
 
 Each command explains its options with --help."""
 
@@ -383,11 +383,15 @@ def compare(arguments: list[str]) -> int:
 
 
 def bench(arguments: list[str]) -> int:
-    """coplay bench [search]"""
+    """coplay bench [search|hop-plus]"""
     if arguments[:1] == ["search"]:
         from coplay.bench.search import SearchBenchArguments, run_search_bench
 
         return run_search_bench(parse(SearchBenchArguments, arguments[1:], "bench search"))
+    if arguments[:1] == ["hop-plus"]:
+        from coplay.bench.hop_plus import HopPlusBenchArguments, run_hop_plus_bench
+
+        return run_hop_plus_bench(parse(HopPlusBenchArguments, arguments[1:], "bench hop-plus"))
     from coplay.bench.throughput import BenchArguments, run_bench
 
     return run_bench(parse(BenchArguments, arguments, "bench"))

@@ -3,13 +3,14 @@
 Four networks, all on the co-player's own ego view:
 
 - the **goal VAE** encodes a board to N(μ, σ²): what a goal looks like once it is nearly reached;
-- **inference** gives N(μ, σ²) from the current board and a memory of the boards and joint actions
-  before it: a recurrent one, and the evidence for each of a few *anchors*, codes z_k that are
-  learned, Σ log π(a | s, z_k) over the co-player's actions so far, as a Bayes filter would add it
-  up. Its target is the VAE's code of the best board among the next `ahead` ones;
+- **inference** gives N(μ, σ²) from the current board and a recurrent memory of the boards and joint
+  actions before it. What an action says about a player depends on the board, so the memory takes
+  in what the board says of each action, of the action that was taken. Its target is the VAE's code
+  of the best board among the next `ahead` ones;
 - the **selector** says which is best: the one whose code has the highest (optimistic) or lowest
   (conservative) value V(s, z) for those who play with the co-player. Only in training;
-- the **opponent model** predicts the co-player's action from (s, t, z).
+- the **opponent model** predicts the co-player's action from (s, t, z). A goal lasts: the code that
+  is inferred at a step must also be good for foreseeing the next `ahead` actions.
 
 When predicting, z is the mean of what is inferred from the past. A code of a later board would give
 the action away.
@@ -43,9 +44,11 @@ class GoalConfig:
     """Numbers of a code z."""
     units: int = 64
     """Width of the memory of past boards and actions."""
-    anchors: int = 0
-    """Codes that are learned for themselves; how well each explains a co-player's actions so far is
-    remembered. 0: none."""
+    tells: int = 16
+    """What the board says of each action that may be taken, in so many numbers; those of the action
+    that was taken are remembered."""
+    lasting: float = 1.0
+    """Weight of foreseeing the following actions by the same code."""
     width: int = 64
     """Width of the hidden layers of encoders, decoder and value."""
     opponent_hidden: tuple[int, ...] = (128, 128)
@@ -63,28 +66,18 @@ class GoalConfig:
     discount: float = 0.95
     """Discount of the rewards that the selector's value foresees."""
 
-    @property
-    def memory(self) -> int:
-        """Numbers that are remembered of a co-player."""
-        return self.units + self.anchors
-
     def __post_init__(self) -> None:
-        if self.anchors < 0:
-            raise UserError(f"anchors must not be negative, not {self.anchors}")
-        for name in ("goal_dim", "units", "width", "ahead"):
+        for name in ("goal_dim", "units", "width", "ahead", "tells"):
             if getattr(self, name) <= 0:
                 raise UserError(f"{name} must be above 0, not {getattr(self, name)}")
         for name in ("anneal", "discount"):
             if not 0 <= getattr(self, name) <= 1:
                 raise UserError(f"{name} must be between 0 and 1, not {getattr(self, name)}")
-        for name in ("kl_weight", "match_weight"):
+        for name in ("kl_weight", "match_weight", "lasting"):
             if getattr(self, name) < 0:
                 raise UserError(f"{name} must not be negative, not {getattr(self, name)}")
         if not self.opponent_hidden or any(width <= 0 for width in self.opponent_hidden):
             raise UserError("opponent_hidden must be one or more numbers above 0")
-
-
-SPREAD = 4.0  # anchors begin as far apart as codes of different goals
 
 
 class Code(NamedTuple):
@@ -181,11 +174,11 @@ class GoalModel(eqx.Module):
 
     board: Network
     decoder: Network
+    telling: Network
     memory: GRUNetwork
     inferred: Network
     opponent: Conditioned
     value: Conditioned
-    anchors: Float[Array, "anchor code"]
     config: GoalConfig = eqx.field(static=True)
     shape: ViewShape
     past: int = eqx.field(static=True)
@@ -194,7 +187,6 @@ class GoalModel(eqx.Module):
     def __init__(self, config: GoalConfig, shape: ViewShape, seats: int, key: PRNGKeyArray):
         keys = jax.random.split(key, 7)
         self.config, self.shape, self.seats = config, shape, seats
-        self.anchors = jax.random.normal(keys[6], (config.anchors, config.goal_dim))
         self.past = seats * shape.actions
         height, width, planes = shape.planes
         window = (2 * height - 1, 2 * width - 1, planes + 1)
@@ -217,8 +209,9 @@ class GoalModel(eqx.Module):
 
         self.board = network(shape.planes, 0, 2 * code, keys[0])
         self.decoder = network((0, 0, 0), code, math.prod(shape.planes), keys[1])
+        self.telling = network(window, now, config.tells * shape.actions, keys[6])
         self.memory = GRUNetwork(
-            ViewShape(window, now + seats * shape.actions, shape.actions),
+            ViewShape((0, 0, 0), config.tells + now + seats * shape.actions, shape.actions),
             config.units,
             config.units,
             key=keys[2],
@@ -227,7 +220,7 @@ class GoalModel(eqx.Module):
             activation="relu",
             head_scale=1.0,
         )
-        self.inferred = network(window, now + config.memory, 2 * code, keys[3])
+        self.inferred = network(window, now + config.units, 2 * code, keys[3])
         self.opponent = Conditioned(inputs, code, config.opponent_hidden, shape.actions, keys[4])
         self.value = Conditioned(inputs, code, wide, 1, keys[5])
 
@@ -242,54 +235,32 @@ class GoalModel(eqx.Module):
     def happened(
         self, seen: Float[Array, "*batch inputs"], joint: Integer[Array, "*batch seat"]
     ) -> Float[Array, "*batch more"]:
-        """A view with what all players did then, ego-first: what the memory takes in."""
-        done = joint[..., None] == jnp.arange(self.shape.actions)
-        flat = done.reshape(*joint.shape[:-1], -1).astype(jnp.float32)
-        return jnp.concatenate([seen, flat], axis=-1)
+        """What the memory takes in of a step: what the board says of the action taken, time, and
+        what all players did, ego-first."""
+        actions = self.shape.actions
+        done = (joint[..., None] == jnp.arange(actions)).astype(jnp.float32)
+        said = self.telling(seen).reshape(*joint.shape[:-1], actions, self.config.tells)
+        said = jnp.sum(said * done[..., 0, :, None], axis=-2)
+        now = seen[..., seen.shape[-1] - (self.shape.features - self.past) :]
+        flat = done.reshape(*joint.shape[:-1], -1)
+        return jnp.concatenate([said, now, flat], axis=-1)
 
     # --- inferring and predicting --------------------------------------------------------------
-
-    def evidence(
-        self,
-        seen: Float[Array, "*batch inputs"],
-        action: Integer[Array, "*batch"],
-        legal: Bool[Array, "*batch action"],
-    ) -> Float[Array, "*batch anchor"]:
-        """How much an action speaks for each anchor: log π(a | s, z_k), but for their mean. No
-        action counts as less probable than by one in fifty drawn at random."""
-        watched = self.opponent.view(seen)[..., None, :]
-        logits = self.opponent.given(watched, SPREAD * self.anchors)
-        known = jnp.broadcast_to(legal[..., None, :], logits.shape)
-        log_probs = categorical.log_policy(logits, known)
-        taken = jnp.broadcast_to(action[..., None], log_probs.shape[:-1])
-        chance = jnp.exp(categorical.take(log_probs, taken.astype(jnp.int32)))
-        speaks = jnp.log(0.98 * chance + 0.02 / jnp.sum(legal, axis=-1, keepdims=True))
-        return speaks - jnp.mean(speaks, axis=-1, keepdims=True)
 
     def remember(
         self,
         memory: Float[Array, "*batch units"],
         seen: Float[Array, "*batch inputs"],
         joint: Integer[Array, "*batch seat"],
-        legal: Bool[Array, "*batch action"],
     ) -> Float[Array, "*batch units"]:
         """The memory after a step; zeros before the first."""
-        units = self.config.units
-        new = self.memory.step(self.happened(seen, joint), memory[..., :units])[1]
-        if not self.config.anchors:
-            return new
-        sums = memory[..., units:] + self.evidence(seen, joint[..., 0], legal)
-        return jnp.concatenate([new, sums], axis=-1)
+        return self.memory.step(self.happened(seen, joint), memory)[1]
 
     def infer(
         self, memory: Float[Array, "*batch units"], seen: Float[Array, "*batch inputs"]
     ) -> Code:
         """The code of what the co-player is after, from the past and the current view."""
-        units = self.config.units
-        context = self.memory.head(memory[..., :units])
-        if self.config.anchors:
-            belief = jax.nn.softmax(memory[..., units:], axis=-1)
-            context = jnp.concatenate([context, belief], axis=-1)
+        context = self.memory.head(memory)
         return split_code(self.inferred(jnp.concatenate([seen, context], axis=-1)))
 
     def encode(self, planes: Float[Array, "*batch height width plane"]) -> Code:
@@ -315,21 +286,7 @@ class GoalModel(eqx.Module):
         """The memory before each step, and after the last."""
         x = self.happened(seen, steps.joint)[:, :, None]
         first, alive = steps.first[..., None], steps.alive[..., None]
-        units = self.config.units
-        start = steps.start[:, None, :units]
-        after = self.memory.unroll(x, start, first, alive)[1][:, :, 0]
-        if self.config.anchors:
-            speaks = self.evidence(seen, steps.joint[..., 0], steps.observation.legal)
-
-            def add(sums: Float[Array, "line anchor"], row: tuple) -> tuple[Array, Array]:
-                speaks, first, alive = row
-                sums = jnp.where(first, 0.0, sums)
-                sums = jnp.where(alive, sums + speaks, sums)
-                return sums, sums
-
-            rows = jax.tree.map(lambda y: jnp.swapaxes(y, 0, 1), (speaks, first, alive))
-            sums = jax.lax.scan(add, steps.start[:, units:], rows)[1]
-            after = jnp.concatenate([after, jnp.swapaxes(sums, 0, 1)], axis=-1)
+        after = self.memory.unroll(x, steps.start[:, None], first, alive)[1][:, :, 0]
         before = jnp.concatenate([steps.start[:, None], after[:, :-1]], axis=1)
         return jnp.where(first, 0.0, before), after[:, -1]
 
@@ -430,11 +387,26 @@ def goal_loss(
     action = steps.joint[..., 0].astype(jnp.int32)
     watched = model.opponent.view(seen)
 
-    def action_loss(z: Float[Array, "line slot code"]) -> Float[Array, ""]:
+    def surprise(z: Float[Array, "line slot code"]) -> Float[Array, "line slot"]:
         log_probs = categorical.log_policy(
             model.opponent.given(watched, z), steps.observation.legal
         )
-        return masked_mean(-categorical.take(log_probs, action), alive, None)
+        return -categorical.take(log_probs, action)
+
+    def action_loss(z: Float[Array, "line slot code"]) -> Float[Array, ""]:
+        return masked_mean(surprise(z), alive, None)
+
+    def later_loss(z: Float[Array, "line slot code"]) -> Float[Array, ""]:
+        """Of the actions 1 … ahead - 1 steps after the one at which the code was inferred."""
+        slot = jnp.arange(alive.shape[1])
+
+        def after(steps_later: Int[Array, ""]) -> tuple[Array, Array]:
+            before = jnp.maximum(slot - steps_later, 0)
+            known = (slot >= steps_later) & alive & alive[:, before]
+            known &= steps.left[:, before] >= steps_later
+            return surprise(z[:, before]), known
+
+        return masked_mean(*jax.vmap(after)(jnp.arange(1, config.ahead)), None)
 
     def drawn_again(z: Float[Array, "line slot code"]) -> Float[Array, ""]:
         flat = following.reshape(*alive.shape, -1)
@@ -453,6 +425,9 @@ def goal_loss(
     if config.loss == "action":
         terms |= {"goal_action_loss": action_loss(z_board), "opponent_loss": action_loss(z)}
         fit = terms["goal_action_loss"] + terms["opponent_loss"]
+        if config.lasting and config.ahead > 1:
+            terms["opponent_later_loss"] = later_loss(z)
+            fit = fit + config.lasting * terms["opponent_later_loss"]
     else:
         terms |= {
             "goal_reconstruction": drawn_again(z_board),

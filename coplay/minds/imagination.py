@@ -88,7 +88,7 @@ def imagine(
         after, outcome = jax.vmap(game.step)(keys, now.state, joint)
         order = jnp.arange(1, others + 1)[:, None] + jnp.arange(others + 1)
         done = after.last.astype(jnp.int32)[:, order % (others + 1)]
-        memory = goals.remember(now.memory, seen, done, theirs.legal)
+        memory = goals.remember(now.memory, seen, done)
         memory = jnp.where(now.state.alive[:, 1:, None], memory, now.memory)
         led = Start(after, memory)
         over = outcome.truncated | ~after.alive[:, 0]

@@ -17,6 +17,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from coplay.errors import UserError
@@ -38,12 +39,14 @@ from coplay.minds.world_model import (
 )
 from coplay.players.hop_plus_config import HopPlusConfig
 from coplay.players.hop_plus_models import HopPlusState, Models, Watched
-from coplay.players.hop_plus_player import HopPlusPlayer, ego_first, told
+from coplay.players.hop_plus_player import HopPlusMemory, HopPlusPlayer, ego_first, told
 from coplay.players.learner import Learner, of_seats
 from coplay.players.player import Group
-from coplay.players.ppo import PPO, Batch, PPOState
+from coplay.players.ppo import PPO, PPOState
 from coplay.training.advantages import masked_mean
 from coplay.training.rollout import Trajectory
+
+MEASURED = 64  # game copies in which it is measured how well actions are foreseen
 
 
 class HopPlus(Learner):
@@ -114,6 +117,11 @@ class HopPlus(Learner):
         )
 
     @property
+    def _together(self) -> bool:
+        """Whether every seat of the game is its own, so that each is looked at only once."""
+        return self.active == tuple(range(self.game_seats))
+
+    @property
     def _models(self) -> Models:
         return Models(self.config, self.shape, self.game_seats, self.active)
 
@@ -134,14 +142,17 @@ class HopPlus(Learner):
                     config.world_config, shape.planes[2], self.game_seats, shape.actions, world_key
                 )
             )
-        start = self._models.optimiser.init
+
+        def start(model: GoalModel | WorldModel) -> Any:
+            return self._models.optimiser.init(ravel_pytree(model)[0])
+
         return HopPlusState(
             policy=self._ppo.init(policy_key, streams),
             goals=goals,
             world=world,
             goals_optimiser=start(goals),
             world_optimiser=None if world is None else start(world),
-            lives=self._models.no_lives(goals.config.memory),
+            lives=self._models.no_lives(goals.config.units),
             steps=None if world is None else self._models.no_steps(),
             lines=jnp.int32(0),
             rows=jnp.int32(0),
@@ -170,6 +181,7 @@ class HopPlus(Learner):
             self.config,
             self.game_seats,
             self.config.plan_training,
+            together=self._together,
         )
         return Group(player, self.active, inner.shared)
 
@@ -196,7 +208,7 @@ class HopPlus(Learner):
         learner = dataclasses.replace(self, seats=(at,), active=(at,))
         return learner, state._replace(
             policy=policy,
-            lives=learner._models.no_lives(state.goals.config.memory),
+            lives=learner._models.no_lives(state.goals.config.units),
             steps=None if state.world is None else learner._models.no_steps(),
             lines=jnp.int32(0),
             rows=jnp.int32(0),
@@ -206,7 +218,7 @@ class HopPlus(Learner):
 
     def watch(self, game: Game, trajectory: Trajectory) -> Watched:
         steps, copies, seats = trajectory.alive.shape
-        assert trajectory.past is not None and trajectory.memory is not None
+        assert trajectory.past is not None and trajectory.noted is not None
         joint = jax.vmap(jax.vmap(game.last_actions))(trajectory.after).astype(jnp.int32)
         alive = trajectory.alive
         # In a life that goes on, the next row is its next step.
@@ -229,6 +241,7 @@ class HopPlus(Learner):
         def lines(x: Shaped[Array, "time copy seat *rest"]) -> Shaped[Array, "line time *rest"]:
             return jnp.moveaxis(x, 0, 2).reshape(copies * seats, steps, *x.shape[3:])
 
+        known = self._known(trajectory.noted[self.active])
         fresh = trajectory.past.first & (not self.config.keep_memory)
         lives = Steps(
             observation=jax.tree.map(lines, trajectory.observation),
@@ -238,13 +251,14 @@ class HopPlus(Learner):
             first=lines(fresh),
             left=lines(left),
             target=lines(target),
-            start=self._remembered(trajectory.memory, copies).reshape(copies * seats, -1),
+            start=lines(known.goals)[:, 0],
         )
         after = jax.tree.map(lambda x: x[-1], trajectory.after)
         still = jax.vmap(game.alive)(after) & ~trajectory.over[-1][:, None]
         return Watched(
             game=game,
             lives=lives,
+            known=known,
             own=of_seats(trajectory, self.active),
             alive=alive,
             joint=joint,
@@ -254,19 +268,13 @@ class HopPlus(Learner):
             everyone_last=trajectory.last,
         )
 
-    def _remembered(self, memory: Any, copies: int) -> Float[Array, "copy seat units"]:
-        """What active seats remembered of each seat before the rollout. They share a model, so they
-        remember the same; nobody remembers itself."""
-        mine = memory[self.active].goals  # [own, copy, other, unit]
-        seats = self.game_seats
-        found = []
-        for seat in range(seats):
-            who = next((k for k, own in enumerate(self.active) if own != seat), None)
-            if who is None:
-                found.append(jnp.zeros((copies, mine.shape[-1])))
-            else:
-                found.append(mine[who, :, (seat - self.active[who] - 1) % seats])
-        return jnp.stack(found, axis=1)
+    def _known(self, noted: HopPlusMemory) -> HopPlusMemory:
+        """What players knew of all seats when they decided, [time, copy, seat, ...]. Active seats
+        share a model, so all of them know the same."""
+        if self._together:
+            return jax.tree.map(lambda x: jnp.moveaxis(x[:, :, :, 0], 1, 2), noted)
+        place = (np.arange(self.game_seats) - self.active[0]) % self.game_seats
+        return jax.tree.map(lambda x: x[:, 0][:, :, place], noted)
 
     # --- learning ------------------------------------------------------------------------------
 
@@ -278,51 +286,31 @@ class HopPlus(Learner):
         progress: Float[Array, ""],
     ) -> tuple[HopPlusState, dict[str, Float[Array, "seat *action"]]]:
         imagine_key, policy_key, goal_key, world_key = jax.random.split(key, 4)
-        seen, memory, after = self._memories(state.goals, trajectory)
-        own, metrics = self._with_codes(state.goals, trajectory, seen, memory, after)
+        own, metrics = self._with_codes(state.goals, trajectory), self._foreseen(state, trajectory)
         imagined = None
         if self.config.imagination > 0:
-            imagined = self._imagine(imagine_key, state, trajectory, memory)
+            imagined = self._imagine(imagine_key, state, trajectory)
+            counts = state.rounds >= self.config.imagine_after
+            imagined = imagined._replace(alive=imagined.alive & counts)
         policy, learned = self._learn_policy(policy_key, state.policy, own, imagined, progress)
         metrics |= learned
-        state = self._models.fill(state._replace(policy=policy), trajectory, memory)
+        state = self._models.fill(state._replace(policy=policy), trajectory)
         due = state.rounds % self.config.model_every == 0
         state, terms = self._models.learn(state, goal_key, world_key, due)
         metrics |= {name: jnp.full(len(self.active), value) for name, value in terms.items()}
         return state._replace(rounds=state.rounds + 1), metrics
 
-    def _memories(
-        self, goals: GoalModel, new: Watched
-    ) -> tuple[
-        Float[Array, "line time inputs"],
-        Float[Array, "line time units"],
-        Float[Array, "line units"],
-    ]:
-        """What is seen of all seats, the memory of them before each step, and after the last."""
-        seen = goals.see(new.lives.observation)
-        memory, after = goals.unrolled(seen, new.lives)
-        return seen, memory, after
-
-    def _with_codes(
-        self,
-        goals: GoalModel,
-        new: Watched,
-        seen: Float[Array, "line time inputs"],
-        memory: Float[Array, "line time units"],
-        after: Float[Array, "line units"],
-    ) -> tuple[Trajectory, dict[str, Array]]:
-        """The own trajectory with views that are told goal codes, and how well co-players' actions
-        were foreseen, before anything is learned from them."""
-        steps, copies, seats = new.alive.shape
-        inferred = self.config.goal == "inferred"
-        z = goals.infer(memory, seen).mean
-        z = z if inferred else jnp.zeros_like(z)
-        log_probs = goals.foresee(seen, z, new.lives.observation.legal)
-        watched = np.zeros(seats, bool)
-        for seat in range(seats):
-            watched[seat] = any(own != seat for own in self.active)
-        mask = new.lives.alive & jnp.asarray(np.tile(watched, copies))[:, None]
-        found = accuracy(log_probs, new.lives.joint[..., 0].astype(jnp.int32), mask)
+    def _foreseen(self, state: HopPlusState, new: Watched) -> dict[str, Array]:
+        """How well co-players' actions were foreseen, before anything is learned from them, in some
+        of the game copies."""
+        seats = self.game_seats
+        some = min(new.alive.shape[1], MEASURED) * seats
+        lives = jax.tree.map(lambda x: x[:some], new.lives)
+        z = jnp.moveaxis(new.known.z, 0, 2).reshape(-1, *new.known.z.shape[::3])[:some]
+        seen = state.goals.see(lives.observation)
+        log_probs = state.goals.foresee(seen, z, lives.observation.legal)
+        mask = lives.alive & jnp.asarray(np.tile(self._models.watched, some // seats))[:, None]
+        found = accuracy(log_probs, lives.joint[..., 0].astype(jnp.int32), mask)
         count = len(self.active)
         metrics = {
             "opponent_top1": jnp.full(count, found.top1),
@@ -333,22 +321,38 @@ class HopPlus(Learner):
             value = getattr(found, name)
             title = "opponent_count" if name == "counts" else f"opponent_{name}"
             metrics[title] = jnp.broadcast_to(value, (count, *value.shape))
+        return metrics
+
+    def _with_codes(self, goals: GoalModel, new: Watched) -> Trajectory:
+        """The own trajectory with views that are told the goal codes the players acted by."""
         own = new.own._replace(past=None, memory=None, episode_reward=None, episode_steps=None)  # type: ignore[arg-type]
         if self.config.goal == "none":
-            return own, metrics
-        codes = jnp.moveaxis(z.reshape(copies, seats, steps, -1), 2, 0)  # [time, copy, seat, code]
-        last_seen = goals.see(new.everyone_last)
-        # A new episode begins with an empty memory, unless memory is kept.
-        ended = new.own.over[-1] & (not self.config.keep_memory)
-        end = jnp.where(ended[:, None, None], 0.0, after.reshape(copies, seats, -1))
-        last_z = goals.infer(end, last_seen).mean
-        last_z = last_z if inferred else jnp.zeros_like(last_z)
+            return own
+        codes = new.known.z
+        last_codes = jnp.zeros_like(codes[0])
+        if self.config.goal == "inferred":
+            last_codes = goals.infer(self._after(goals, new), goals.see(new.everyone_last)).mean
         return own._replace(
             observation=self._tell(own.observation, codes, new.alive),
             # At the horizon the code of the last step stands for the one after it.
             final=self._tell(own.final, codes, new.alive),
-            last=self._tell(own.last, last_z, new.last_alive),
-        ), metrics
+            last=self._tell(own.last, last_codes, new.last_alive),
+        )
+
+    def _after(self, goals: GoalModel, new: Watched) -> Float[Array, "copy seat units"]:
+        """The memory of all seats after the last step and its reset."""
+        copies, seats = new.alive.shape[1:]
+
+        def last(x: Shaped[Array, "line time *rest"]) -> Shaped[Array, "copy seat *rest"]:
+            return x[:, -1].reshape(copies, seats, *x.shape[2:])
+
+        view = jax.tree.map(last, new.lives.observation)
+        before = new.known.goals[-1]
+        after = goals.remember(before, goals.see(view), last(new.lives.joint))
+        after = jnp.where(new.alive[-1][..., None], after, before)
+        # A new episode begins with an empty memory, unless memory is kept.
+        ended = new.own.over[-1] & (not self.config.keep_memory)
+        return jnp.where(ended[:, None, None], 0.0, after)
 
     def _tell(
         self,
@@ -369,7 +373,6 @@ class HopPlus(Learner):
         key: PRNGKeyArray,
         state: HopPlusState,
         new: Watched,
-        memory: Float[Array, "line time units"],
     ) -> Imagined:
         """Imagined steps of every active seat, [time, copy, own, ...]; they begin at real steps of
         seats in the game, with what was remembered there."""
@@ -379,9 +382,9 @@ class HopPlus(Learner):
         count = max(round(copies * share / config.minibatches), 1) * config.minibatches
         assert state.world is not None
         game = ImaginedGame(state.world, new.game.config.horizon)  # type: ignore[attr-defined]
-        remembered = jnp.moveaxis(memory.reshape(copies, seats, steps, -1), 2, 0)
-        flat = jax.tree.map(lambda x: x.reshape(steps * copies, *x.shape[2:]), new.state)
-        remembered = remembered.reshape(steps * copies, seats, -1)
+        flat, remembered = jax.tree.map(
+            lambda x: x.reshape(steps * copies, *x.shape[2:]), (new.state, new.known.goals)
+        )
         told_codes, inferred = config.goal != "none", config.goal == "inferred"
         rows = np.broadcast_to(self._ppo._rows, len(self.active))
         actors = jax.tree.map(lambda x: x[rows], state.policy.actor)
@@ -431,27 +434,29 @@ class HopPlus(Learner):
         imagined: Imagined | None,
         progress: Float[Array, ""],
     ) -> tuple[PPOState, dict[str, Float[Array, " seat"]]]:
-        """PPO on real and imagined steps together; losses, rewards and returns of both apart."""
+        """PPO on real and imagined steps together; rewards, returns and, once there are imagined
+        steps, losses of both apart."""
         ppo, real = self._ppo, own.alive.shape[1]
         both = own if imagined is None else _joined(own, imagined)
-        new, metrics = ppo.update(key, state, both, progress)
-        _, batch = ppo._prepare(state, both)
-        after = jax.tree.map(lambda x: x[ppo._rows], new)
-        for name, part in (("real", np.s_[:, :real]), ("imagined", np.s_[:, real:])):
-            if name == "real" or imagined is not None:
-                some: Batch = jax.tree.map(lambda x, part=part: x[part], batch)
-                terms = jax.vmap(ppo._gradients)(after, some)[1]
-                returns = jax.vmap(masked_mean, in_axes=(0, 0, None))(
-                    some.target, some.alive, (0, 1)
-                )
-                chosen = np.s_[:, :real] if name == "real" else np.s_[:, real:]
-                reward = masked_mean(both.reward[chosen], both.alive[chosen], (0, 1))
-                metrics |= {
-                    f"{name}_policy_loss": terms.policy_loss.reshape(-1),
-                    f"{name}_value_loss": terms.value_loss.reshape(-1),
-                    f"{name}_return": returns.reshape(-1),
-                    f"{name}_reward": reward,
-                }
+        learning, batch = ppo._prepare(state, both)
+        new, metrics = ppo._improve(key, state, learning, batch, progress)
+        parts = {"real": np.arange(both.alive.shape[1]) < real}
+        if imagined is not None:
+            parts["imagined"] = ~parts["real"]
+        count = len(self.active)
+        if imagined is not None:
+            after = jax.tree.map(lambda x: x[ppo._rows], new)
+            masks = jnp.stack([batch.alive & part[:, None, None] for part in parts.values()])
+            terms = jax.vmap(ppo._terms, (0, 0, 1))(after, batch, masks)
+            for index, name in enumerate(parts):
+                metrics[f"{name}_policy_loss"] = terms.policy_loss[:, index].reshape(count)
+                metrics[f"{name}_value_loss"] = terms.value_loss[:, index].reshape(count)
+        for name, part in parts.items():
+            mask = batch.alive & part[:, None, None]
+            returns = jax.vmap(masked_mean, in_axes=(0, 0, None))(batch.target, mask, (0, 1))
+            counted = both.alive & part[:, None]
+            metrics[f"{name}_return"] = returns.reshape(count)
+            metrics[f"{name}_reward"] = masked_mean(both.reward, counted, (0, 1))
         return (new if self.config.learn_policy else state), metrics
 
 

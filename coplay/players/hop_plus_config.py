@@ -14,6 +14,9 @@ from coplay.players.ppo import PPOConfig
 class HopPlusConfig(PPOConfig):
     """HOP+: goals inferred as codes, a model of others, a model of the world, PPO, imagination."""
 
+    parameters: Literal["separate", "shared", "shared+id"] = "shared"
+    """Actors and critics of the seats: one set each; one for all; one for all with the seat's
+    number as an additional input. Models are always one for all."""
     goal: Literal["inferred", "zero", "none"] = "inferred"
     """What the policy and the opponent model are told of co-players: their inferred goal codes;
     codes that are always 0; nothing (the policy has no such inputs, the opponent model gets 0)."""
@@ -28,9 +31,11 @@ class HopPlusConfig(PPOConfig):
     """Numbers of a goal code."""
     goal_units: int = 64
     """Width of the memory of past boards and actions."""
-    anchors: int = 0
-    """Codes that are learned for themselves; how well each explains a co-player's actions so far is
-    remembered. 0: none."""
+    tells: int = 16
+    """What the board says of each action that may be taken, in so many numbers; those of the action
+    that was taken are remembered."""
+    lasting: float = 1.0
+    """Weight of foreseeing co-players' following actions by the same code."""
     goal_width: int = 64
     """Width of the hidden layers of the goal networks."""
     opponent_hidden: tuple[int, ...] = (128, 128)
@@ -48,6 +53,9 @@ class HopPlusConfig(PPOConfig):
 
     imagination: float = 0.0
     """Share of imagined steps in each PPO update; 0: none."""
+    imagine_after: int = 20
+    """Updates before imagined steps count: a world model that has learned nothing dreams nonsense.
+    Give 0 with a pretrained one."""
     planner: Literal["none", "one-step", "search"] = "none"
     """How it acts: by its actor; by looking one step ahead; by search."""
     plan_over: Literal["game", "model"] = "game"
@@ -80,7 +88,7 @@ class HopPlusConfig(PPOConfig):
     """Lines kept for goals and opponent model. Steps of players that left are in no line's loss."""
     buffer_steps: int = 32_768
     """Own steps in the game kept for the world model."""
-    model_updates: int = 2
+    model_updates: int = 4
     """Gradient steps of the models after a rollout."""
     model_every: int = 1
     """Models learn after every so many rollouts."""
@@ -130,8 +138,9 @@ class HopPlusConfig(PPOConfig):
                 raise UserError(f"{name} must be above 0, not {getattr(self, name)}")
         if not 0 <= self.imagination < 1:
             raise UserError(f"imagination must be from 0 to below 1, not {self.imagination}")
-        if self.model_updates < 0:
-            raise UserError(f"model_updates must not be negative, not {self.model_updates}")
+        for name in ("model_updates", "imagine_after"):
+            if getattr(self, name) < 0:
+                raise UserError(f"{name} must not be negative, not {getattr(self, name)}")
 
     @property
     def has_world(self) -> bool:
@@ -145,7 +154,8 @@ class HopPlusConfig(PPOConfig):
             loss=self.goal_loss,
             goal_dim=self.goal_dim,
             units=self.goal_units,
-            anchors=self.anchors,
+            tells=self.tells,
+            lasting=self.lasting,
             width=self.goal_width,
             opponent_hidden=self.opponent_hidden,
             kl_weight=self.kl_weight,

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from coplay.errors import UserError
@@ -21,7 +22,7 @@ from coplay.minds.world_model import (
     world_loss,
 )
 from coplay.players.hop_plus_config import HopPlusConfig
-from coplay.players.hop_plus_player import ego_first
+from coplay.players.hop_plus_player import HopPlusMemory, ego_first
 from coplay.players.ppo import PPOState
 from coplay.training.advantages import masked_mean
 from coplay.training.rollout import Trajectory
@@ -50,12 +51,14 @@ class Watched(NamedTuple):
     """What an update takes from a rollout.
 
     game, state: to imagine from; states [time, copy, ...]. lives: [copy * seat] lines of all seats.
-    own: the part of the active seats. alive, joint: [time, copy, seat] who was in the game, and
-    what all did. last_alive, everyone_last: [copy, seat] after the last step and its reset.
+    known: [time, copy, seat, ...] what players knew of all seats when they decided. own: the part
+    of the active seats. alive, joint: [time, copy, seat] who was in the game, and what all did.
+    last_alive, everyone_last: [copy, seat] after the last step and its reset.
     """
 
     game: Game
     lives: Steps
+    known: HopPlusMemory
     own: Trajectory
     alive: Bool[Array, "time copy seat"]
     joint: Int[Array, "time copy seat"]
@@ -74,6 +77,7 @@ class Models(NamedTuple):
 
     @property
     def optimiser(self) -> optax.GradientTransformation:
+        """Of all numbers of a model as one vector."""
         return optax.chain(
             optax.clip_by_global_norm(1.0), optax.adam(self.config.model_rate, eps=1e-7)
         )
@@ -110,12 +114,17 @@ class Models(NamedTuple):
             alive=jnp.zeros(rows, bool),
         )
 
-    def fill(
-        self, state: HopPlusState, new: Watched, memory: Float[Array, "line time units"]
-    ) -> HopPlusState:
+    @property
+    def watched(self) -> np.ndarray:
+        """[seat] whether it is a co-player of an active seat."""
+        return np.array(
+            [any(own != seat for own in self.active) for seat in range(self.game_seats)]
+        )
+
+    def fill(self, state: HopPlusState, new: Watched) -> HopPlusState:
         """The buffers with what was played."""
-        config = self.config
-        lines, steps = memory.shape[:2]
+        config, seats = self.config, self.game_seats
+        lines, steps = new.lives.alive.shape
         if steps % config.line:
             raise UserError(f"line ({config.line}) must divide the rollout ({steps} steps)")
         pieces = steps // config.line
@@ -123,12 +132,11 @@ class Models(NamedTuple):
         def cut(x: Shaped[Array, "line time *rest"]) -> Shaped[Array, "piece slot *rest"]:
             return x.reshape(lines * pieces, config.line, *x.shape[2:])
 
-        seats = self.game_seats
-        watched = np.array([any(own != seat for own in self.active) for seat in range(seats)])
-        others = jnp.asarray(np.tile(watched, lines // seats))[:, None]
+        others = jnp.asarray(np.tile(self.watched, lines // seats))[:, None]
         lives = new.lives._replace(start=None, alive=new.lives.alive & others)  # type: ignore[arg-type]
         lives = jax.tree.map(cut, lives)
         rest = jnp.arange(config.line - 1, -1, -1)
+        memory = jnp.moveaxis(new.known.goals, 0, 2).reshape(lines, steps, -1)
         lives = lives._replace(left=jnp.minimum(lives.left, rest), start=cut(memory)[:, 0])
         # Lines without a step of anybody in the game are not kept.
         kept, number = _newest(state.lives, lives, jnp.any(lives.alive, axis=1))
@@ -175,22 +183,26 @@ class Models(NamedTuple):
         def steps_of(
             loss: Any, model: Any, optimiser: Any, size: int, filled: Array, held: int, key: Any
         ) -> tuple[Any, Any, dict]:
-            def one(carry: tuple, key: PRNGKeyArray) -> tuple[tuple, dict]:
-                model, optimiser = carry
-                index_key, loss_key = jax.random.split(key)
-                first = held - jnp.maximum(filled, 1)
-                index = jax.random.randint(index_key, (size,), first, held)
-                slope, terms = jax.grad(loss, has_aux=True)(model, index, loss_key)
-                change, optimiser = self.optimiser.update(slope, optimiser)
-                return (optax.apply_updates(model, change), optimiser), terms
+            index_key, loss_key = jax.random.split(key)
+            number = max(config.model_updates, 1)
+            first = held - jnp.maximum(filled, 1)
+            index = jax.random.randint(index_key, (number * size,), first, held)
+            drawn = (index.reshape(number, size), jax.random.split(loss_key, number))
+            # One vector of all numbers: a step of Adam for each array takes long to compile.
+            start, as_model = ravel_pytree(model)
 
-            keys = jax.random.split(key, max(config.model_updates, 1))
-            (new, changed), found = jax.lax.scan(one, (model, optimiser), keys)
+            def one(carry: tuple, drawn: tuple) -> tuple[tuple, dict]:
+                flat, optimiser = carry
+                slope, terms = jax.grad(loss, has_aux=True)(as_model(flat), *drawn)
+                change, optimiser = self.optimiser.update(ravel_pytree(slope)[0], optimiser)
+                return (flat + change, optimiser), terms
+
+            (flat, changed), found = jax.lax.scan(one, (start, optimiser), drawn)
             take = due & (filled > 0) & (config.model_updates > 0)
-            new, changed = jax.tree.map(
-                lambda x, old: jnp.where(take, x, old), (new, changed), (model, optimiser)
+            flat, changed = jax.tree.map(
+                lambda x, old: jnp.where(take, x, old), (flat, changed), (start, optimiser)
             )
-            return new, changed, jax.tree.map(jnp.mean, found)
+            return as_model(flat), changed, jax.tree.map(jnp.mean, found)
 
         if config.learn_opponents:
             lives = state.lives

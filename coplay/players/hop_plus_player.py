@@ -16,13 +16,26 @@ from coplay.minds.networks import Network, flatten
 from coplay.minds.planning import Mind, World, boltzmann, mean_over_draws, search
 from coplay.minds.world_model import WorldModel
 from coplay.players.hop_plus_config import HopPlusConfig
-from coplay.players.player import Insight, Memory, Player, View
+from coplay.players.player import SEATS, Insight, Memory, Player, View
 
 
 class HopPlusMemory(NamedTuple):
-    """What is remembered of each co-player, the next seat first, as `GoalModel.remember` gives."""
+    """What is known of all players, ego-first: oneself as others see one, then the others.
 
-    goals: Float[Array, "copy other units"]
+    goals: what is remembered of each, as `GoalModel.remember` gives. z: the codes of the last step
+    in which it acted.
+    """
+
+    goals: Float[Array, "copy seat units"]
+    z: Float[Array, "copy seat code"]
+
+
+def everyone(mine: Float[Array, "copy *rest"]) -> Float[Array, "copy seat *rest"]:
+    """What each seat of a group found out about itself, as all of them know it: ego-first. Only
+    where the group has all seats of the game, in their order."""
+    found = jax.lax.all_gather(mine, SEATS)  # [seat, copy, ...]
+    order = (jax.lax.axis_index(SEATS) + jnp.arange(found.shape[0])) % found.shape[0]
+    return jnp.moveaxis(found[order], 0, 1)
 
 
 def told(
@@ -74,7 +87,12 @@ class CodeWorld(World):
 
 class HopPlusPlayer(Player):
     """Acts by its actor, or plans. In a group every array has a leading [seat] axis; the models'
-    are the same for all seats. plans: whether the planner is used at all."""
+    are the same for all seats.
+
+    plans: whether the planner is used at all. together: the group has all seats of the game and one
+    goal model, so each seat infers what it looks like itself and the others are told: the same
+    codes at a fraction of the work.
+    """
 
     actor: Network
     critic: Network
@@ -85,37 +103,51 @@ class HopPlusPlayer(Player):
     game_seats: int = eqx.field(static=True)
     plans: bool = eqx.field(static=True)
     greedy: bool = eqx.field(static=True, default=False)
+    together: bool = eqx.field(static=True, default=False)
 
     def start(self, copies: int) -> Memory:
-        units = self.goals.config.memory
-        return HopPlusMemory(jnp.zeros((copies, self.game_seats - 1, units)))
+        config, size = self.goals.config, (copies, self.game_seats)
+        return HopPlusMemory(jnp.zeros((*size, config.units)), jnp.zeros((*size, config.goal_dim)))
 
-    def see(
-        self, game: Game, state: State
-    ) -> tuple[Observation, Float[Array, "copy other inputs"], Bool[Array, "copy other"]]:
-        """The co-players' own views, what the goal model makes of them, and who is in the game."""
-        views = jax.tree.map(lambda x: x[:, 1:], jax.vmap(game.observe)(state))
-        return views, self.goals.see(views), jax.vmap(game.alive)(state)[:, 1:]
+    def see(self, game: Game, view: View) -> Float[Array, "copy looked inputs"]:
+        """What the goal model makes of players' own views: of all, ego-first; of oneself alone if
+        players are `together`."""
+        if self.together:
+            return self.goals.see(jax.tree.map(lambda x: x[:, None], view.observation))
+        return self.goals.see(jax.vmap(game.observe)(view.state))
+
+    def infer(
+        self, memory: HopPlusMemory, seen: Float[Array, "copy looked inputs"]
+    ) -> tuple[Float[Array, "copy seat code"], Float[Array, "copy seat code"]]:
+        """Means and standard deviations of everybody's codes, ego-first."""
+        code = self.goals.infer(memory.goals[:, : seen.shape[1]], seen)
+        mean, spread = code.mean, jnp.exp(0.5 * code.log_variance)
+        if self.config.goal != "inferred":
+            return jnp.zeros_like(memory.z), jnp.zeros_like(memory.z)
+        if self.together:
+            mean, spread = everyone(mean[:, 0]), everyone(spread[:, 0])
+        return mean, spread
 
     def act(
         self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
     ) -> tuple[Float[Array, "copy action"], Memory]:
         config = self.config
-        _, seen, alive = self.see(game, view.state)
-        code = self.goals.infer(memory.goals, seen)
-        mean = code.mean if config.goal == "inferred" else jnp.zeros_like(code.mean)
+        mean, spread = self.infer(memory, self.see(game, view))
+        memory = memory._replace(z=mean)
         legal = view.observation.legal
         if config.planner == "none" or not self.plans:
             observation = view.observation
             if config.goal != "none":
-                observation = observation._replace(features=told(observation.features, mean, alive))
+                alive = jax.vmap(game.alive)(view.state)[:, 1:]
+                features = told(observation.features, mean[:, 1:], alive)
+                observation = observation._replace(features=features)
             logits = self.actor(flatten(observation, self.identity))
         else:
             noise_key, seed_key = jax.random.split(key)
-            noise = jax.random.normal(noise_key, (config.draws * mean.size,))
-            noise = noise.reshape(config.draws, *mean.shape)
-            spread = jnp.exp(0.5 * code.log_variance) if config.goal == "inferred" else 0.0
-            q = self.plan(game, seed_key, view, mean + spread * noise)
+            z, spread = mean[:, 1:], spread[:, 1:]
+            noise = jax.random.normal(noise_key, (config.draws * z.size,))
+            noise = noise.reshape(config.draws, *z.shape)
+            q = self.plan(game, seed_key, view, z + spread * noise)
             logits = boltzmann(q, legal, config.beta, True, config.q_range)
         if self.greedy:
             logits = categorical.only_best(logits, legal)
@@ -150,17 +182,24 @@ class HopPlusPlayer(Player):
     def notice(
         self, game: Game, view: View, after: State, over: Bool[Array, " copy"], memory: Memory
     ) -> Memory:
-        views, seen, alive = self.see(game, view.state)
+        seen = self.see(game, view)
+        count = seen.shape[1]
+        alive = jax.vmap(game.alive)(view.state)[:, :count, None]
         joint = jax.vmap(game.last_actions)(after).astype(jnp.int32)
-        new = self.goals.remember(memory.goals, seen, ego_first(joint)[:, 1:], views.legal)
-        new = jnp.where(alive[..., None], new, memory.goals)
+        before = memory.goals[:, :count]
+        new = self.goals.remember(before, seen, ego_first(joint)[:, :count])
+        new = jnp.where(alive, new, before)
         if not self.config.keep_memory:
             new = jnp.where(over[:, None, None], 0.0, new)
-        return HopPlusMemory(new)
+        return memory._replace(goals=everyone(new[:, 0]) if self.together else new)
+
+    def note(self, memory: Memory) -> HopPlusMemory:
+        """What it knew when it decided: of all, ego-first; of oneself alone if `together`."""
+        count = 1 if self.together else self.game_seats
+        return jax.tree.map(lambda x: x[:, :count], memory)
 
     def insight(self, game: Game, view: View, memory: Memory) -> Insight:
         """Actions foreseen by the opponent model with the inferred codes."""
-        views, seen, _ = self.see(game, view.state)
-        z = self.goals.infer(memory.goals, seen).mean
-        z = z if self.config.goal == "inferred" else jnp.zeros_like(z)
-        return Insight(None, jnp.exp(self.goals.foresee(seen, z, views.legal)))
+        views = jax.vmap(game.observe)(view.state)
+        others, z = jax.tree.map(lambda x: x[:, 1:], (views, memory.z))
+        return Insight(None, jnp.exp(self.goals.foresee(self.goals.see(others), z, others.legal)))

@@ -142,6 +142,7 @@ class Group(eqx.Module):
         return jax.vmap(
             lambda player, view, after, mine: player.notice(game, view, after, over, mine),
             in_axes=(axis, 0, 0, 0),
+            axis_name=SEATS,
         )(self.player, views, after, memory)
 
     def insight(self, game: Game, views: View, memory: Memory) -> Insight | None:

@@ -234,6 +234,17 @@ class PPO(Learner):
         progress: Float[Array, ""],
     ) -> tuple[PPOState, dict[str, Float[Array, " seat"]]]:
         learning, batch = self._prepare(state, trajectory)
+        return self._improve(key, state, learning, batch, progress)
+
+    def _improve(
+        self,
+        key: PRNGKeyArray,
+        state: PPOState,
+        learning: PPOState,
+        batch: Batch,
+        progress: Float[Array, ""],
+    ) -> tuple[PPOState, dict[str, Float[Array, " seat"]]]:
+        """Learn from what `_prepare` gave."""
         rate = self.config.learning_rate * (
             1.0 - progress if self.config.schedule == "linear" else 1.0
         )
@@ -366,29 +377,44 @@ class PPO(Learner):
 
     def _gradients(self, state: PPOState, batch: Batch) -> tuple[tuple[Net, Net], PPOTerms]:
         """Gradients of actor and critic of one parameter set on some samples."""
+
+        def loss(networks: tuple[Net, Net]) -> tuple[Float[Array, ""], PPOTerms]:
+            return self._loss(self._outputs(networks, batch), batch)
+
+        return jax.grad(loss, has_aux=True)((state.actor, state.critic))
+
+    def _terms(
+        self, state: PPOState, batch: Batch, masks: Bool[Array, "part copy time seat"]
+    ) -> PPOTerms:
+        """The terms of the loss on several parts of the samples, [part, seat of the set]."""
+        outputs = self._outputs((state.actor, state.critic), batch)
+        return jax.vmap(lambda mask: self._loss(outputs, batch._replace(alive=mask))[1])(masks)
+
+    def _loss(
+        self,
+        outputs: tuple[Float[Array, "*sample action"], Float[Array, "*sample 1"]],
+        batch: Batch,
+    ) -> tuple[Float[Array, ""], PPOTerms]:
+        """The loss of logits and values of all samples."""
         config = self.config
         seats = batch.alive.shape[-1]
         rest = batch._replace(view=None, past=())  # type: ignore[arg-type]
         old = jax.tree.map(_samples_of_one, rest)
-
-        def loss(networks: tuple[Net, Net]) -> tuple[Float[Array, ""], PPOTerms]:
-            logits, values = self._outputs(networks, batch)
-            return ppo_loss(
-                categorical.log_policy(logits.reshape(-1, seats, self.shape.actions), old.legal),
-                values.reshape(-1, seats),
-                old.log_policy,
-                old.value,
-                old.action,
-                old.advantage,
-                old.target,
-                old.alive,
-                clip=config.clip,
-                value_clip=config.value_clip,
-                entropy_weight=config.entropy_weight,
-                value_weight=config.value_weight,
-            )
-
-        return jax.grad(loss, has_aux=True)((state.actor, state.critic))
+        logits, values = outputs
+        return ppo_loss(
+            categorical.log_policy(logits.reshape(-1, seats, self.shape.actions), old.legal),
+            values.reshape(-1, seats),
+            old.log_policy,
+            old.value,
+            old.action,
+            old.advantage,
+            old.target,
+            old.alive,
+            clip=config.clip,
+            value_clip=config.value_clip,
+            entropy_weight=config.entropy_weight,
+            value_weight=config.value_weight,
+        )
 
     def _outputs(
         self, networks: tuple[Net, Net], batch: Batch

@@ -34,7 +34,7 @@ RNG = np.random.default_rng(0)
 def random_model(**fields: Any) -> GoalModel:
     """Random numbers in all places; an orthogonal start takes long to compile."""
     config = GoalConfig(
-        goal_dim=3, units=4, anchors=2, width=5, opponent_hidden=(6, 6), ahead=3, **fields
+        goal_dim=3, units=4, tells=2, width=5, opponent_hidden=(6, 6), ahead=3, **fields
     )
     shapes = eqx.filter_eval_shape(
         lambda key: GoalModel(config, view_shape(GAME), 3, key), jax.random.key(0)
@@ -48,7 +48,7 @@ def random_model(**fields: Any) -> GoalModel:
 
 @cache
 def some_lives() -> Lives:
-    return lives_of(samples_of(collect("stag-hunt", GAME.config, "ns,nh,random", 120, 0)), 5, 6)
+    return lives_of(samples_of(collect("stag-hunt", GAME.config, "ns,nh,random", 120, 0)), 5, 4)
 
 
 def steps() -> Steps:
@@ -146,13 +146,12 @@ def test_remembering_step_by_step_is_the_same() -> None:
     seen = model.see(real.observation)
     lines = np.asarray(jax.jit(lambda *a: model.memories(*a))(seen, real))
     remember = jax.jit(lambda *a: model.remember(*a))
-    memory = jnp.zeros((seen.shape[0], 6))
+    memory = jnp.zeros((seen.shape[0], 4))
     for slot in range(seen.shape[1]):
         memory = jnp.where(real.first[:, slot, None], 0.0, memory)
         alive = np.asarray(real.alive)[:, slot]
         np.testing.assert_allclose(lines[alive, slot], memory[alive], rtol=1e-4, atol=1e-6)
-        legal = real.observation.legal[:, slot]
-        memory = remember(memory, seen[:, slot], real.joint[:, slot], legal)
+        memory = remember(memory, seen[:, slot], real.joint[:, slot])
 
 
 @pytest.mark.parametrize("loss", ["action", "reconstruction"])
@@ -174,9 +173,40 @@ def test_empty_slots_are_in_no_loss_and_every_part_learns(loss: Any) -> None:
     )
     (value, slope), (again, _) = run(model, real), run(model, changed)
     np.testing.assert_allclose(value, again, rtol=1e-6)
-    for name in ("board", "decoder", "memory", "inferred", "opponent", "value", "anchors"):
+    for name in ("board", "decoder", "telling", "memory", "inferred", "opponent", "value"):
         moved = any(np.abs(np.asarray(x)).max() > 0 for x in jax.tree.leaves(getattr(slope, name)))
         assert moved == (name != "decoder" or loss == "reconstruction"), name
+
+
+def test_codes_must_foresee_the_actions_that_follow() -> None:
+    model, real = random_model(), steps()
+    # Codes without spread, so that the loss can be computed from means.
+    head = model.inferred.head
+    still = head.bias.at[3:].set(-1e3)
+    still_weight = head.weight.at[3:].set(0.0)
+    model = eqx.tree_at(
+        lambda m: (m.inferred.head.bias, m.inferred.head.weight), model, (still, still_weight)
+    )
+
+    @jax.jit
+    def both(model: GoalModel, real: Steps) -> Any:
+        seen, code = model.codes(real)
+        legal = real.observation.legal
+        later = jnp.stack(
+            [model.foresee(seen, jnp.roll(code.mean, by, axis=1), legal) for by in (0, 1, 2)]
+        )
+        return later, goal_loss(model, real, jax.random.key(0), 1.0)[1]
+
+    log_probs, terms = both(model, real)
+    losses: dict[int, list[float]] = {0: [], 1: [], 2: []}
+    for line, slot in np.argwhere(np.asarray(real.alive)):
+        for by in range(min(2, int(real.left[line, slot])) + 1):
+            action = int(real.joint[line, slot + by, 0])
+            losses[by].append(-float(log_probs[by, line, slot + by, action]))
+    assert len(losses[2]) > 5
+    np.testing.assert_allclose(terms["opponent_loss"], np.mean(losses[0]), rtol=2e-2)
+    later = np.mean(losses[1] + losses[2])
+    np.testing.assert_allclose(terms["opponent_later_loss"], later, rtol=2e-2)
 
 
 def test_rows_come_back_in_their_order() -> None:

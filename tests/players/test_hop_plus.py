@@ -1,5 +1,6 @@
 """HOP+: a run from beginning to end, what it learns from, and what it imagines."""
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from coplay.bench.hop_plus import parts
+from coplay.bench.measure import measure
 from coplay.cli import run
 from coplay.games import make_game
 from coplay.minds import categorical
@@ -16,6 +19,7 @@ from coplay.minds.networks import flatten, view_shape
 from coplay.players.hop_plus import HopPlus, _one_of
 from coplay.players.hop_plus_config import HopPlusConfig
 from coplay.players.hop_plus_models import HopPlusState, Watched, _newest
+from coplay.players.player import Group
 from coplay.training.rollout import new_table, rollout
 
 FIELDS = {"height": 2, "width": 3, "players": 2, "stags": 1, "hares": 1, "horizon": 5}
@@ -80,29 +84,68 @@ def played() -> tuple[Any, HopPlus, HopPlusState, Any, Watched]:
 
 def test_codes_in_learning_are_those_it_acted_by(played: Any) -> None:
     _, learner, state, (trajectory, memory), watched = played
-    seen, before, after = jax.jit(learner._memories)(state.goals, watched._replace(game=None))
-    # What the players remember at the end is what learning finds.
+
+    @jax.jit
+    def learned(state: HopPlusState, watched: Watched) -> Any:
+        seen = state.goals.see(watched.lives.observation)
+        before, after = state.goals.unrolled(seen, watched.lives)
+        own = learner._with_codes(state.goals, watched)
+        return (
+            before,
+            after,
+            state.goals.infer(before, seen).mean,
+            own,
+            learner._after(state.goals, watched),
+        )
+
+    before, after, z, own, end = learned(state, watched._replace(game=None))
+
+    def by_seat(x: Any) -> np.ndarray:
+        return np.moveaxis(np.asarray(x).reshape(COPIES, 2, STEPS, -1), 2, 0)
+
+    # What players noted is what the memory gives when it runs over the rollout at once.
+    alive = np.asarray(trajectory.alive)
+    for found, noted in ((before, watched.known.goals), (z, watched.known.z)):
+        np.testing.assert_allclose(by_seat(found)[alive], np.asarray(noted)[alive], 1e-3, 1e-5)
+    assert np.abs(np.asarray(z)).max() > 1e-3
     over = np.asarray(trajectory.over[-1])
-    after = np.asarray(after).reshape(COPIES, 2, -1)
-    for own in range(2):
-        ours = np.where(over[:, None], 0.0, after[:, 1 - own])
-        np.testing.assert_allclose(memory[0].goals[own, :, 0], ours, rtol=1e-3, atol=1e-5)
-    assert np.abs(after).max() > 1e-3
-    own, _ = learner._with_codes(
-        state.goals, watched, seen, before, jnp.asarray(after.reshape(after.shape[0] * 2, -1))
-    )
+    after = np.where(over[:, None, None], 0.0, np.asarray(after).reshape(COPIES, 2, -1))
+    np.testing.assert_allclose(end, after, rtol=1e-3, atol=1e-5)
+    for own_seat in range(2):
+        known = memory[0].goals[own_seat]  # ego-first
+        np.testing.assert_allclose(known[:, 1], after[:, 1 - own_seat], rtol=1e-3, atol=1e-5)
     group = learner.group(state)
     logits = jax.vmap(lambda actor, x: actor(x), (0, 2), 2)(
         group.player.actor, flatten(own.observation)
     )
     log_policy = categorical.log_policy(logits, own.observation.legal)
-    alive = np.asarray(trajectory.alive)
     np.testing.assert_allclose(
         np.asarray(log_policy)[alive],
         np.asarray(trajectory.log_policy)[alive],
         rtol=1e-3,
         atol=1e-4,
     )
+
+
+def test_players_that_share_what_they_infer_act_like_players_that_do_not(played: Any) -> None:
+    game, learner, state, (trajectory, _), watched = played
+    group = learner.group(state)
+    assert group.player.together
+    alone = Group(dataclasses.replace(group.player, together=False), group.seats, group.shared)
+
+    @jax.jit
+    def play(key: Any) -> Any:
+        table = new_table(game, (alone,), key, COPIES)
+        table, _ = rollout(game, (alone,), table, key, 3, jnp.arange(2))
+        return rollout(game, (alone,), table, key, STEPS, jnp.arange(2))[1]
+
+    other = play(jax.random.key(0))
+    np.testing.assert_allclose(other.log_policy, trajectory.log_policy, rtol=1e-4, atol=1e-5)
+    noted = other.noted[learner.active]
+    single = dataclasses.replace(learner, active=(1,))
+    known = single._known(jax.tree.map(lambda x: x[:, 1:], noted))
+    np.testing.assert_allclose(known.z, watched.known.z, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(known.goals, watched.known.goals, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.slow
@@ -113,8 +156,7 @@ def test_imagination_begins_where_games_were(played: Any) -> None:
     @jax.jit
     def dream(state: HopPlusState, watched: Watched) -> Any:
         watched = watched._replace(game=game)
-        before = learner._memories(state.goals, watched)[1]
-        return learner._imagine(jax.random.key(1), state, watched, before)
+        return learner._imagine(jax.random.key(1), state, watched)
 
     found = dream(state, watched._replace(game=None))
     assert found.alive.shape == (STEPS, COPIES, 2)
@@ -160,3 +202,12 @@ def test_a_run_from_beginning_to_end(tmp_path: Path, capsys: pytest.CaptureFixtu
     seating = f"{out},{out}@planner=search@simulations=7@plan_over=model@draws=1"
     assert run(["play", "--seating", seating, "--episodes", "4", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["episodes"] == 4
+
+
+@pytest.mark.slow
+def test_bench_times_every_part() -> None:
+    config = HopPlusConfig(imagination=0.5, **SMALL)
+    speeds = measure(parts(make_game("stag-hunt", **FIELDS), config, COPIES, STEPS), 1)
+    names = [speed.work.name for speed in speeds]
+    assert names[0] == "whole update" and "imagination" in names and len(set(names)) == 8
+    assert all(speed.seconds > 0 for speed in speeds)

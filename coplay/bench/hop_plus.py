@@ -1,0 +1,135 @@
+"""`coplay bench hop-plus`: an update of HOP+ in self-play, and the share of each of its parts.
+
+Parts are programs of their own, so that they can be timed; the whole is one program, as in
+training, so shares need not add up to exactly 1.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import PRNGKeyArray
+from rich.table import Table
+
+from coplay.bench.measure import Work, measure
+from coplay.games import make_game
+from coplay.games.game import Game
+from coplay.minds.networks import view_shape
+from coplay.players.hop_plus import HopPlus
+from coplay.players.hop_plus_config import HopPlusConfig
+from coplay.players.hop_plus_models import HopPlusState, Watched
+from coplay.reports.results import console_for_tables, print_json
+from coplay.training.block import groups_of, init_state, one_iteration
+from coplay.training.phases import Phase
+from coplay.training.rollout import rollout
+
+
+@dataclass(frozen=True)
+class HopPlusBenchArguments:
+    """A full step of training HOP+, and the share of each part."""
+
+    game: str = "stag-hunt"
+    """The game by name, as it is by default."""
+    imagination: tuple[float, ...] = (0.0, 0.5)
+    """Shares of imagined steps to measure with, one after the other."""
+    copies: int = 256
+    """Game copies."""
+    rollout: int = 32
+    """Steps of each between two updates."""
+    repeats: int = 5
+    """Interleaved repetitions; the median counts."""
+    json: bool = False
+    """Print {"rows": […]} on standard output."""
+
+
+def run_hop_plus_bench(arguments: HopPlusBenchArguments) -> int:
+    """Measure and print."""
+    rows: list[dict[str, Any]] = []
+    for imagination in arguments.imagination:
+        config = HopPlusConfig(parameters="shared", imagination=imagination)
+        works = parts(make_game(arguments.game), config, arguments.copies, arguments.rollout)
+        speeds = measure(works, arguments.repeats)
+        rows += [
+            {
+                "imagination": imagination,
+                "part": speed.work.name,
+                "seconds": speed.seconds,
+                "share": speed.seconds / speeds[0].seconds,
+                "per_second": speed.per_second,
+                "compile_seconds": speed.compile_seconds,
+            }
+            for speed in speeds
+        ]
+    if arguments.json:
+        print_json({"rows": rows})
+        return 0
+    table = Table(title=f"HOP+ on {arguments.game}: {arguments.copies} x {arguments.rollout} steps")
+    for name in ("imagination", "part", "ms", "share", "game steps per second", "compile s"):
+        table.add_column(name, justify="left" if name == "part" else "right")
+    for row in rows:
+        table.add_row(
+            f"{row['imagination']:g}",
+            row["part"],
+            f"{1e3 * row['seconds']:.0f}",
+            f"{row['share']:.0%}",
+            f"{row['per_second']:,.0f}",
+            f"{row['compile_seconds']:.1f}",
+        )
+    console_for_tables().print(table)
+    return 0
+
+
+def parts(game: Game, config: HopPlusConfig, copies: int, steps: int) -> list[Work]:
+    """The whole update first, then its parts in their order."""
+    seats = tuple(range(game.seats))
+    learner = HopPlus(config, view_shape(game), game.seats, seats, seats)
+    phase = Phase(0, ("hop-plus",) * game.seats, (learner,), ())
+    streams, key = jnp.arange(game.seats), jax.random.key(1)
+    state = jax.jit(lambda key: init_state(phase, game, key, copies, streams))(jax.random.key(0))
+
+    def whole(game: Game, state: Any, key: PRNGKeyArray) -> Any:
+        return one_iteration(phase, game, state, key, jnp.float32(0), steps, streams)
+
+    def play(game: Game, state: Any, key: PRNGKeyArray) -> Any:
+        return rollout(game, groups_of(phase, state.learners), state.table, key, steps, streams)
+
+    def watch(game: Game, trajectory: Any) -> Watched:
+        return learner.watch(game, trajectory)._replace(game=None)  # type: ignore[arg-type]
+
+    def foresee(mine: HopPlusState, watched: Watched) -> Any:
+        return learner._foreseen(mine, watched)
+
+    def codes(mine: HopPlusState, watched: Watched) -> Any:
+        return learner._with_codes(mine.goals, watched)
+
+    def imagine(game: Game, key: PRNGKeyArray, mine: HopPlusState, watched: Watched) -> Any:
+        return learner._imagine(key, mine, watched._replace(game=game))
+
+    def policy(key: PRNGKeyArray, mine: HopPlusState, own: Any, imagined: Any) -> Any:
+        return learner._learn_policy(key, mine.policy, own, imagined, jnp.float32(0))
+
+    def models(key: PRNGKeyArray, mine: HopPlusState, watched: Watched) -> Any:
+        filled = learner._models.fill(mine, watched)
+        return learner._models.learn(filled, key, key, jnp.bool_(True))
+
+    mine = state.learners[0]
+    trajectory = jax.jit(play)(game, state, key)[1]
+    watched = jax.jit(watch)(game, trajectory)
+    own = jax.jit(codes)(mine, watched)
+    works: list[tuple[str, Any, tuple]] = [
+        ("whole update", whole, (game, state, key)),
+        ("playing, goals inferred", play, (game, state, key)),
+        ("what is kept of it", watch, (game, trajectory)),
+        ("how well actions were foreseen", foresee, (mine, watched)),
+        ("views told of codes", codes, (mine, watched)),
+    ]
+    imagined = None
+    if config.imagination > 0:
+        works.append(("imagination", imagine, (game, key, mine, watched)))
+        imagined = jax.jit(imagine)(game, key, mine, watched)
+    works += [
+        ("PPO", policy, (key, mine, own, imagined)),
+        ("models: buffers and gradient steps", models, (key, mine, watched)),
+    ]
+    return [Work(name, "game steps", copies * steps, run, given) for name, run, given in works]
