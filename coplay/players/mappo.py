@@ -8,6 +8,7 @@ without their numbers as inputs) or one for each; either way it is the same prog
 axis of sets.
 """
 
+import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -21,13 +22,14 @@ from coplay.errors import UserError
 from coplay.games.game import Game, Observation
 from coplay.minds import categorical
 from coplay.minds.networks import ViewShape, flatten
-from coplay.minds.normed import Generated, NormedNetwork, memory_size
+from coplay.minds.normed import NormedNetwork, memory_size
 from coplay.players import mappo_data as data
-from coplay.players.learner import Learner, of_seats
+from coplay.players.learner import of_seats
 from coplay.players.mappo_config import MAPPOConfig
 from coplay.players.mappo_data import Batch, Context, MAPPOState, Parameters, Seen
 from coplay.players.mappo_player import Hyper, MAPPOPlayer, PlayConfig, Remembered, critic_inputs
 from coplay.players.mappo_probe import moved
+from coplay.players.mappo_seam import WithoutHypernetwork
 from coplay.players.player import Group, Player
 from coplay.players.ppo import by_copy
 from coplay.training import value_norm
@@ -36,7 +38,7 @@ from coplay.training.ppo_loss import ppo_loss
 from coplay.training.rollout import Trajectory, rows_where, seat_keys
 
 
-class MAPPO(Learner):
+class MAPPO(WithoutHypernetwork):
     """See the module docstring."""
 
     config: MAPPOConfig = eqx.field(static=True)
@@ -192,6 +194,12 @@ class MAPPO(Learner):
             parameters.actor, critic, hyper, identities, team, self.play_config, self._told, greedy
         )
 
+    def alone(self, state: MAPPOState, seat: int, at: int) -> tuple["MAPPO", MAPPOState]:
+        row = self.seats.index(seat) if self._separate else 0
+        mine = jax.tree.map(lambda x: x[row : row + 1], state)
+        mine = mine._replace(identity=jnp.roll(mine.identity, at - seat, axis=1))
+        return dataclasses.replace(self, seats=(at,), active=(at,)), mine
+
     # --- learning ------------------------------------------------------------------------------
 
     def watch(self, game: Game, trajectory: Trajectory) -> Seen:
@@ -234,6 +242,27 @@ class MAPPO(Learner):
         metrics |= moved(self, learning, batch)
         state = jax.tree.map(lambda x, new: x.at[rows].set(new), state, learning)
         return state, {name: value.reshape(-1) for name, value in metrics.items()}
+
+    def stages(
+        self,
+        key: PRNGKeyArray,
+        state: MAPPOState,
+        trajectory: Seen,
+        progress: Float[Array, ""],
+    ) -> dict[str, Any]:
+        learning = jax.tree.map(lambda x: x[self._rows], state)
+        learning, batch, _ = self._prepared(learning, trajectory)
+        gradients, terms = jax.vmap(self._gradients)(learning, batch)
+        seats = jax.tree.map(data.seats_first, batch)
+        each = len(self.active) // batch.alive.shape[0]
+        return {
+            "batch": seats._replace(advantage=None, target=None),
+            "advantages": (seats.advantage, seats.target),
+            "loss": (
+                jax.tree.map(lambda x: x.reshape(-1), terms),
+                jax.tree.map(lambda x: jnp.repeat(x, each, axis=0), gradients),
+            ),
+        }
 
     def first_ratio(self, state: MAPPOState, trajectory: Seen) -> Float[Array, " seat"]:
         learning = jax.tree.map(lambda x: x[self._rows], state)
@@ -362,50 +391,6 @@ class MAPPO(Learner):
             after = after._replace(context=context.memories, latent=context.now)
         return data.cut(batch, after, length)
 
-    # --- what a hypernetwork adds (nothing, here) ------------------------------------------------
-
-    def _known(
-        self,
-        own: Float[Array, "copy time seat inputs"],
-        trajectory: Trajectory,
-        identity: Float[Array, "seat seats"],
-    ) -> Float[Array, "copy time seat known"]:
-        """What the context network is given."""
-        return own[..., :0]
-
-    def _context(self, hyper: Any, batch: Batch) -> Context | None:
-        """The contexts of all samples."""
-        return None
-
-    def _generated(self, hyper: Any, context: Context | None) -> Generated | None:
-        """What contexts change in the actor."""
-        return None
-
-    def _critic_generated(
-        self, hyper: Any, contexts: Float[Array, "*sample latent"] | None
-    ) -> Generated | None:
-        """What contexts change in the critic."""
-        return None
-
-    def _with_context(
-        self, view: Float[Array, "row time seat inputs"], context: Context | None
-    ) -> Float[Array, "row time seat all"]:
-        """What the actor is given, with the context if that is an input."""
-        return view
-
-    def _penalty(
-        self, parameters: Parameters, state: MAPPOState, batch: Batch, context: Context | None
-    ) -> tuple[Float[Array, ""] | float, dict[str, Float[Array, " seat"]]]:
-        """What is added to the loss, and its terms."""
-        return 0.0, {}
-
-    def _increments(
-        self, parameters: Parameters, batch: Batch, context: Context | None
-    ) -> dict[str, Float[Array, " seat"]]:
-        """How large generated increments are, and how much they change within episodes."""
-        none = jnp.zeros(batch.alive.shape[-1])
-        return {"increment_norm": none, "increment_step": none}
-
     # --- the loss and the steps ------------------------------------------------------------------
 
     def _policies(
@@ -460,11 +445,17 @@ class MAPPO(Learner):
         error = jnp.abs(jnp.exp(jnp.where(flat.acting, log_ratio, 0.0)) - 1)
         return loss + penalty, terms._asdict() | more | {"ratio_error": jnp.max(error, axis=0)}
 
+    def _gradients(
+        self, state: MAPPOState, batch: Batch
+    ) -> tuple[Parameters, dict[str, Float[Array, " seat"]]]:
+        """Gradients of all parts of one parameter set, and the loss's terms per seat."""
+        return jax.grad(self._loss, has_aux=True)(state.parameters, state, batch)
+
     def _step(
         self, state: MAPPOState, batch: Batch, left: Float[Array, ""]
     ) -> tuple[MAPPOState, dict[str, Float[Array, " seat"]]]:
         """One gradient step of one parameter set on one minibatch."""
-        gradients, terms = jax.grad(self._loss, has_aux=True)(state.parameters, state, batch)
+        gradients, terms = self._gradients(state, batch)
         terms["gradient_norm"] = jnp.full(batch.alive.shape[-1], optax.tree.norm(gradients))
         parts, optimisers = [], []
         for name, part, gradient, optimiser in zip(
@@ -491,7 +482,3 @@ class MAPPO(Learner):
             ids = jnp.roll(batch.view[..., -seats:], -shift, axis=2)
             batch = batch._replace(view=jnp.concatenate([batch.view[..., :-seats], ids], axis=-1))
         return batch, context
-
-    def _synchronised(self, state: MAPPOState) -> MAPPOState:
-        """The state with its slow copy brought up to date, if it has one."""
-        return state

@@ -245,6 +245,7 @@ def seated(seen: dict, actions: dict | None = None) -> tuple[Seats, Views, dict]
         np.full((seats.count, seats.features), np.nan, np.float32),
         np.zeros((seats.count, seats.actions), bool),
         np.zeros(seats.count, bool),
+        np.zeros(seats.world, np.float32),
     )
     SeatedEnv(env, seats).reset(3, views)
     return seats, views, env.shown
