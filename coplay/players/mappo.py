@@ -8,7 +8,6 @@ without their numbers as inputs) or one for each; either way it is the same prog
 axis of sets.
 """
 
-import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -24,6 +23,7 @@ from coplay.minds import categorical
 from coplay.minds.networks import ViewShape, flatten
 from coplay.minds.normed import NormedNetwork, memory_size
 from coplay.players import mappo_data as data
+from coplay.players import sets
 from coplay.players.learner import of_seats
 from coplay.players.mappo_config import MAPPOConfig
 from coplay.players.mappo_data import Batch, Context, MAPPOState, Parameters, Seen
@@ -35,7 +35,7 @@ from coplay.players.ppo import by_copy
 from coplay.training import value_norm
 from coplay.training.advantages import explained_variance, gae, masked_mean, normalise
 from coplay.training.ppo_loss import ppo_loss
-from coplay.training.rollout import Trajectory, rows_where, seat_keys
+from coplay.training.rollout import Trajectory, rows_where
 
 
 class MAPPO(WithoutHypernetwork):
@@ -63,7 +63,7 @@ class MAPPO(WithoutHypernetwork):
     # --- parameters and players ----------------------------------------------------------------
 
     def init(self, key: PRNGKeyArray, streams: Int[Array, " seat"]) -> MAPPOState:
-        keys = seat_keys(key, streams)[np.array(self.seats)] if self._separate else key[None]
+        keys = sets.set_keys(self, key, streams)
         return jax.vmap(self._init_set, (0, None))(keys, streams)
 
     def _init_set(self, key: PRNGKeyArray, streams: Int[Array, " seat"]) -> MAPPOState:
@@ -135,7 +135,7 @@ class MAPPO(WithoutHypernetwork):
 
     @property
     def _separate(self) -> bool:
-        return self.config.parameters == "separate"
+        return sets.separate(self)
 
     @property
     def _told(self) -> bool:
@@ -161,9 +161,7 @@ class MAPPO(WithoutHypernetwork):
     @property
     def _rows(self) -> np.ndarray:
         """Which parameter sets the active seats use."""
-        if not self._separate:
-            return np.array([0])
-        return np.array([self.seats.index(seat) for seat in self.active])
+        return sets.set_rows(self)
 
     def group(self, state: MAPPOState) -> Group:
         index = np.array(self.active)
@@ -195,10 +193,7 @@ class MAPPO(WithoutHypernetwork):
         )
 
     def alone(self, state: MAPPOState, seat: int, at: int) -> tuple["MAPPO", MAPPOState]:
-        row = self.seats.index(seat) if self._separate else 0
-        mine = jax.tree.map(lambda x: x[row : row + 1], state)
-        mine = mine._replace(identity=jnp.roll(mine.identity, at - seat, axis=1))
-        return dataclasses.replace(self, seats=(at,), active=(at,)), mine
+        return sets.alone(self, state, seat, at)
 
     # --- learning ------------------------------------------------------------------------------
 
@@ -253,16 +248,7 @@ class MAPPO(WithoutHypernetwork):
         learning = jax.tree.map(lambda x: x[self._rows], state)
         learning, batch, _ = self._prepared(learning, trajectory)
         gradients, terms = jax.vmap(self._gradients)(learning, batch)
-        seats = jax.tree.map(data.seats_first, batch)
-        each = len(self.active) // batch.alive.shape[0]
-        return {
-            "batch": seats._replace(advantage=None, target=None),
-            "advantages": (seats.advantage, seats.target),
-            "loss": (
-                jax.tree.map(lambda x: x.reshape(-1), terms),
-                jax.tree.map(lambda x: jnp.repeat(x, each, axis=0), gradients),
-            ),
-        }
+        return sets.stages(batch, terms, gradients)
 
     def first_ratio(self, state: MAPPOState, trajectory: Seen) -> Float[Array, " seat"]:
         learning = jax.tree.map(lambda x: x[self._rows], state)
@@ -275,11 +261,11 @@ class MAPPO(WithoutHypernetwork):
     ) -> tuple[MAPPOState, Batch, dict[str, Float[Array, "set seat"]]]:
         """Sets with their statistics brought up to date, samples [set, row, ...] to learn from, and
         what is known before learning."""
-        sets = data.by_seat(seen) if self._separate else jax.tree.map(lambda x: x[None], seen)
+        by_set = data.by_seat(seen) if self._separate else jax.tree.map(lambda x: x[None], seen)
         seats = np.array(self.active)
         identity = learning.identity[0, seats]
         identity = identity[:, None] if self._separate else identity[None]
-        return jax.vmap(self._prepare)(learning, sets, identity)
+        return jax.vmap(self._prepare)(learning, by_set, identity)
 
     def _prepare(
         self, state: MAPPOState, seen: Seen, identity: Float[Array, "seat seats"]

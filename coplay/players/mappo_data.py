@@ -90,14 +90,6 @@ def samples(x: Shaped[Array, "row time *rest"]) -> Shaped[Array, "sample *rest"]
     return x.reshape(-1, *x.shape[2:])
 
 
-def seats_first(
-    x: Shaped[Array, "set row time seat *rest"],
-) -> Shaped[Array, "all row time *rest"]:
-    """What belongs to each seat of each set."""
-    sets, rows, steps, seats, *rest = x.shape
-    return jnp.moveaxis(x, 3, 1).reshape(sets * seats, rows, steps, *rest)
-
-
 def cut(batch: Batch, after: Remembered, length: int) -> Batch:
     """Rollouts of game copies cut into pieces of `length` steps, one after the other in time, which
     begin with the memories as they were; after: memories after each step, [copy, time, ...]."""
