@@ -9,7 +9,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 import tyro
 
-from coplay.commands.arguments import option, parse, values
+from coplay.commands.arguments import for_game, option, parse, values
 from coplay.errors import UserError, WorkerFailed, unknown
 
 GameConfig = TypeVar("GameConfig")
@@ -288,20 +288,20 @@ def audit(arguments: list[str]) -> int:
 
 def audit_seats(arguments: list[str]) -> int:
     """coplay audit seats …"""
-    from coplay.commands.audit_seats import default_arguments, run_audit_seats
+    from coplay.commands.audit_seats import AuditSeatsArguments, run_audit_seats
 
-    game_name = option(arguments, "game") or "stag-hunt"
-    kind, default = default_arguments(game_name, option(arguments, "player") or "ppo")
+    game_name, player = option(arguments, "game") or "stag-hunt", option(arguments, "player")
+    kind, default = for_game(AuditSeatsArguments, game_name, player or "ppo")
     given = parse(kind, arguments, "audit seats", default)
     return run_audit_seats(given, given.out or _new_folder("audit", game_name))
 
 
 def audit_wiring(arguments: list[str]) -> int:
     """coplay audit wiring …"""
-    from coplay.commands.audit_wiring import default_arguments, run_audit_wiring
+    from coplay.commands.audit_wiring import AuditWiringArguments, run_audit_wiring
 
-    game_name = option(arguments, "game") or "stag-hunt"
-    kind, default = default_arguments(game_name, option(arguments, "player") or "ppo")
+    game_name, player = option(arguments, "game") or "stag-hunt", option(arguments, "player")
+    kind, default = for_game(AuditWiringArguments, game_name, player or "ppo")
     given = parse(kind, arguments, "audit wiring", default)
     return run_audit_wiring(given, given.out or _new_folder("audit", game_name))
 

@@ -40,3 +40,14 @@ def parse(kind: Any, arguments: list[str], command: str, default: Any = None) ->
         prog=f"coplay {command}",
         **({} if default is None else {"default": default}),
     )
+
+
+def for_game(kind: Any, game_name: str, player: str) -> tuple[Any, Any]:
+    """A command's arguments, generic in the configurations of game and learner, made for a game and
+    a learner: the class, and the arguments where nothing is said."""
+    from coplay.games import game_parts
+    from coplay.players.seating import learner_parts
+
+    game_type, learner_type = game_parts(game_name)[0], learner_parts(player)[0]
+    default = kind(game=game_type(), learner=learner_type(), game_name=game_name, player=player)
+    return kind[game_type, learner_type], default

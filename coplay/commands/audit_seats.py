@@ -46,19 +46,6 @@ class AuditSeatsArguments(Generic[GameConfig, LearnerConfig]):
     """Print the result as one JSON object on standard output."""
 
 
-def default_arguments(game_name: str, player: str) -> tuple[Any, AuditSeatsArguments[Any, Any]]:
-    """The class of the arguments for a game and a learner, and the arguments where nothing is
-    said."""
-    from coplay.games import game_parts
-    from coplay.players.seating import learner_parts
-
-    game_type, learner_type = game_parts(game_name)[0], learner_parts(player)[0]
-    default: AuditSeatsArguments[Any, Any] = AuditSeatsArguments(
-        game=game_type(), learner=learner_type(), game_name=game_name, player=player
-    )
-    return AuditSeatsArguments[game_type, learner_type], default  # type: ignore[valid-type]
-
-
 def run_audit_seats(given: AuditSeatsArguments[Any, Any], out: Path) -> int:
     """Audit, write the page, show the verdict."""
     from coplay.evaluation.audit_seats import audit_seats as run_audit

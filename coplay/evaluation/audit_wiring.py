@@ -185,20 +185,37 @@ def _within(path: str) -> str:
 
 
 def input_check(game: Game, learner: Learner, course: Course) -> Check:
-    """What each input of the players changes in what they do."""
-    found = {
-        name: float(value)
-        for name, value in quick(
-            lambda game, course: influences(game, learner, course), game, course
-        )(game, course).items()
-    }
-    declared = learner.declared_inputs
-    dead = [name for name in declared if not found.get(name, 0.0) > 0]
+    """What each input of the players changes in what they do. Of what a game shows alike in all its
+    copies nothing can be asked: it is reported."""
+    measured, same = quick(
+        lambda game, course: (influences(game, learner, course), constants(game, course.table)),
+        game,
+        course,
+    )(game, course)
+    found = {name: float(value) for name, value in measured.items()}
+    without = [name for name in learner.declared_inputs if not found.get(name, 0.0) > 0]
+    constant = [name for name in without if name in same and bool(same[name])]
+    dead = [name for name in without if name not in constant]
     shown = ", ".join(f"{name} {value:.2g}" for name, value in found.items())
     detail = f"largest change of a log-probability: {shown}"
+    if constant:
+        detail += f"; constant in {game.name}, so not asked: {', '.join(constant)}"
     if dead:
         detail = f"declared and without effect: {', '.join(dead)}. {detail}"
-    return Check("declared inputs act", "input", not dead, detail, figures={"inputs": found})
+    figures = {"inputs": found, "constant": constant}
+    return Check("declared inputs act", "input", not dead, detail, figures=figures)
+
+
+def constants(game: Game, table: Table) -> dict[str, Array]:
+    """Input -> whether it is the same in all copies of the table, for those that a game decides."""
+    observation = jax.vmap(game.observe)(table.state)
+
+    def same(tree: Any) -> Array:
+        alike = [jnp.all(x == x[:1]) for x in jax.tree.leaves(tree)]
+        return jnp.all(jnp.stack(alike)) if alike else jnp.bool_(True)
+
+    view = same((observation.planes, observation.features))
+    return {"view": view, "others": view, "state": same(table.state)}
 
 
 def influences(game: Game, learner: Learner, course: Course) -> dict[str, Array]:

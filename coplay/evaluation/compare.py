@@ -141,11 +141,13 @@ def thinned(curve: Curve) -> tuple[np.ndarray, np.ndarray]:
 
 
 def band(run: ComparedRun) -> dict[str, list[float]]:
-    """Over the steps that all seeds have: the interquartile mean and its 95 % interval."""
+    """Over the steps that all seeds have: the interquartile mean and its 95 % interval, low to
+    high; both empty for a single seed, which has none."""
     curves = [thinned(curve) for curve in run.curves]
     points = min(len(steps) for steps, _ in curves)
     values = np.stack([values[:points] for _, values in curves])
-    limits = [bootstrap_interval(values[:, point]) for point in range(points)]
+    several = len(values) > 1
+    limits = [bootstrap_interval(values[:, point]) for point in range(points * several)]
     return {
         "step": curves[0][0][:points].tolist(),
         "iqm": np.asarray(iqm(values, axis=0)).tolist(),
@@ -177,7 +179,7 @@ def compare(runs: Sequence[ComparedRun]) -> dict[str, Any]:
             "runs": {
                 label: {
                     "iqm": float(aggregate_iqm(tasks)),
-                    "interval": list(stratified_interval(tasks)),
+                    "interval": list(stratified_interval(tasks)) if several(tasks) else None,
                 }
                 for label, tasks in finals.items()
             },
@@ -193,7 +195,7 @@ def _of_score(runs: Sequence[ComparedRun], score: str) -> dict[str, Any]:
             label: {
                 "seeds": len(values),
                 "iqm": iqm(values),
-                "interval": list(bootstrap_interval(values)),
+                "interval": list(bootstrap_interval(values)) if several([values]) else None,
                 "values": values.tolist(),
             }
             for label, values in finals.items()
@@ -202,19 +204,29 @@ def _of_score(runs: Sequence[ComparedRun], score: str) -> dict[str, Any]:
     }
 
 
+def several(tasks: Sequence[np.ndarray]) -> bool:
+    """Whether every task has more than one seed: of one seed nothing says how far others lie."""
+    return all(len(values) > 1 for values in tasks)
+
+
 def _better(finals: dict[str, list[np.ndarray]]) -> list[dict[str, Any]]:
-    """For each pair the probability that the first is better."""
+    """For each pair the probability that the first is better, with an interval if both have several
+    seeds, else None."""
     labels = list(finals)
-    return [
-        {
-            "first": first,
-            "second": second,
-            "probability": float(probability_of_improvement(finals[first], finals[second])),
-            "interval": list(improvement_interval(finals[first], finals[second])),
-        }
-        for index, first in enumerate(labels)
-        for second in labels[index + 1 :]
-    ]
+    pairs = [(one, other) for index, one in enumerate(labels) for other in labels[index + 1 :]]
+    rows = []
+    for first, second in pairs:
+        mine, theirs = finals[first], finals[second]
+        enough = several(mine) and several(theirs)
+        rows.append(
+            {
+                "first": first,
+                "second": second,
+                "probability": float(probability_of_improvement(mine, theirs)),
+                "interval": list(improvement_interval(mine, theirs)) if enough else None,
+            }
+        )
+    return rows
 
 
 def marl_eval(runs: Sequence[ComparedRun]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from coplay.compilation import QUICK
 from coplay.errors import UserError
 from coplay.evaluation.host_match import play_host_episodes, record_host_episode
 from coplay.games.game import Game, State
@@ -184,8 +185,11 @@ def record_episode(game: Game, groups: tuple[Group, ...], seed: int = 0) -> Epis
     if isinstance(game, HostGame):
         return Episode(*record_host_episode(game, groups, seed))
     key, reset_key = jax.random.split(jax.random.key(seed))
-    table = new_table(game, groups, reset_key, 1)
-    step = jax.jit(one_step)
+    # A few steps of one copy: compiling is most of the work, and a reset that is not compiled would
+    # be compiled operation by operation.
+    begin = jax.jit(new_table, static_argnames="copies", compiler_options=QUICK)
+    step = jax.jit(one_step, compiler_options=QUICK)
+    table = begin(game, groups, reset_key, copies=1)
     states, actions, rewards = [table.state], [], []
     over = False
     while not over:

@@ -6,13 +6,13 @@ matches ask those for the next state where they would call `step`.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from coplay.errors import UserError
 from coplay.games.game import Game, Observation, Outcome
@@ -44,11 +44,14 @@ class HostState(NamedTuple):
     """What was last shown. seen: as the environment gave it, pictures still in bytes.
 
     picture: [pixel row, pixel column, RGB] uint8 in a recorded episode, else None.
+    world: the environment's own state of the world; None: it shows none. In the states of a
+        trajectory it is all that there is: what was seen is beside them.
     """
 
     seen: Observation
     alive: Bool[Array, " seat"]
     picture: np.ndarray | None = None
+    world: Float[Array, " number"] | None = None
 
 
 class HostGame(Game):
@@ -85,7 +88,8 @@ class HostGame(Game):
             features=jnp.zeros((seats, table.features), jnp.float32),
             legal=jnp.ones((seats, table.actions), bool),
         )
-        return HostState(seen, jnp.ones(seats, bool))
+        world = jnp.zeros(table.world, jnp.float32) if table.world else None
+        return HostState(seen, jnp.ones(seats, bool), world=world)
 
     def step(
         self, key: PRNGKeyArray, state: HostState, actions: Int[Array, " seat"]
@@ -107,8 +111,16 @@ class HostGame(Game):
     def alive(self, state: HostState) -> Bool[Array, " seat"]:
         return state.alive
 
+    @property
+    def own_world(self) -> bool:
+        return self.table.world > 0
+
+    def world_state(self, state: HostState) -> Float[Array, " number"]:
+        return super().world_state(state) if state.world is None else state.world
+
     def permute_seats(self, state: HostState, order: Int[Array, " seat"]) -> HostState:
-        return jax.tree.map(lambda x: x[order], state._replace(picture=None))
+        of_seats = state._replace(picture=None, world=None)
+        return jax.tree.map(lambda x: x[order], of_seats)._replace(world=state.world)
 
     def refuse_noticing(self, groups: tuple[Group, ...]) -> None:
         """Players that look at the states a step led to need a game whose states can be seen."""
@@ -141,4 +153,7 @@ class HostGame(Game):
 
 def state_of(views: Views, picture: np.ndarray | None = None) -> HostState:
     """The state in which the seats are shown this; arrays [copy, ...] stay NumPy's."""
-    return HostState(Observation(views.planes, views.features, views.legal), views.alive, picture)  # type: ignore[arg-type]
+    seen: Any = Observation(views.planes, views.features, views.legal)  # type: ignore[arg-type]
+    alive: Any = views.alive
+    world: Any = views.world if views.world.shape[-1] else None
+    return HostState(seen, alive, picture, world)

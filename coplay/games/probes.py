@@ -60,7 +60,8 @@ class ProbeState(NamedTuple):
 
 class Probe(Game):
     """What both games share: nothing is seen, the reward of a step is 1 for the target action and
-    0 for others, and an episode ends after `horizon` steps. What seats see is one number, 1."""
+    0 for others, and an episode ends after `horizon` steps. What seats see is always (1, 0): of a
+    single number a normalised layer would leave nothing."""
 
     symmetric: ClassVar[bool] = False
 
@@ -90,7 +91,7 @@ class Probe(Game):
     def observe(self, state: ProbeState) -> Observation:
         return Observation(
             planes=jnp.zeros((self.seats, 0, 0, 0), jnp.int8),
-            features=jnp.ones((self.seats, 1)),
+            features=jnp.broadcast_to(jnp.array([1.0, 0.0]), (self.seats, 2)),
             legal=jnp.ones((self.seats, self.choices), bool),
         )
 

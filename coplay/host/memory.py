@@ -56,7 +56,8 @@ def open_board(descriptor: int, seats: Seats, rows: int, workers: int) -> Board:
         arrays.append(np.frombuffer(memory, kind, count, place).reshape(shape))
         place += size
     action, active, reward, terminated, truncated, over, score, at, *views = arrays
-    after, fresh = Views(*views[:4]), Views(*views[4:])
+    half = len(Views._fields)
+    after, fresh = Views(*views[:half]), Views(*views[half:])
     return Board(action, active, after, fresh, reward, terminated, truncated, over, score, at)
 
 
@@ -68,6 +69,7 @@ def _layout(seats: Seats, rows: int, workers: int) -> list[tuple[tuple[int, ...]
         ((*each, seats.features), real),
         ((*each, seats.actions), truth),
         (each, truth),
+        ((rows, seats.world), real),
     ]
     return [
         (each, number),

@@ -48,6 +48,8 @@ class Seats:
     seats: tuple[Seat, ...]
     scores: tuple[str, ...] = ()
     """Names of the numbers, beside the rewards, that tell how an episode went."""
+    world: int = 0
+    """Numbers of the environment's own state of the world; 0: it shows none."""
 
     @property
     def count(self) -> int:
@@ -97,13 +99,15 @@ class Views(NamedTuple):
     """What the seats of one environment see, as arrays to write into.
 
     planes: [seat, height, width, plane]. features: [seat, feature] float32.
-    legal: [seat, action] bool. alive: [seat] bool.
+    legal: [seat, action] bool. alive: [seat] bool. world: [number] float32, the environment's state
+    of the world, which no seat sees.
     """
 
     planes: np.ndarray
     features: np.ndarray
     legal: np.ndarray
     alive: np.ndarray
+    world: np.ndarray
 
 
 # --- reading the spaces ------------------------------------------------------------------------
@@ -122,8 +126,9 @@ def read_seats(env: Any, name: str) -> Seats:
             f"{name} has no `possible_agents`: seats are fixed, so the environment must say "
             "beforehand which agents there can be"
         )
+    seats = tuple(_read_seat(env, agent, name) for agent in agents)
     scores = tuple(getattr(env, "score_names", ()))
-    return Seats(tuple(_read_seat(env, agent, name) for agent in agents), scores)
+    return Seats(seats, scores, int(getattr(env, "world_size", 0)))
 
 
 def _read_seat(env: Any, agent: Any, name: str) -> Seat:
@@ -235,6 +240,8 @@ class SeatedEnv:
         """What every seat sees; zeros for seats that see nothing more."""
         views.alive[:], views.legal[:] = self.alive, self.legal
         views.planes[:], views.features[:] = 0, 0.0
+        if self.seats.world:
+            views.world[:] = self.env.world()
         for i, seat in enumerate(self.seats.seats):
             given = observations.get(seat.agent)
             if given is None:

@@ -1,8 +1,9 @@
 """SMAC, SMACv2 and SMAClite as parallel environments: one adapter to their common interface.
 
-That interface is `get_env_info()`, `reset()`, `get_obs()`, `get_avail_actions()`, `step(actions)`
-and `close()`. A dead unit stays in its seat until the battle is over: it sees zeros, its only legal
-action is to do nothing, and it shares the team's reward, as in the published results.
+That interface is `get_env_info()`, `reset()`, `get_obs()`, `get_state()`, `get_avail_actions()`,
+`step(actions)` and `close()`. A dead unit stays in its seat until the battle is over: it sees
+zeros, its only legal action is to do nothing, and it shares the team's reward, as in the published
+results.
 """
 
 import importlib
@@ -65,6 +66,7 @@ class SmacParallel:
         self.possible_agents = [f"unit_{number}" for number in range(info["n_agents"])]
         self.agents: list[str] = []
         self._actions, self._seen = int(info["n_actions"]), int(info["obs_shape"])
+        self.world_size = int(info["state_shape"])
 
     def _start(self, seed: int | None) -> Any:
         """The environment, made if there is none yet."""
@@ -126,6 +128,10 @@ class SmacParallel:
     def scores(self) -> tuple[float, ...]:
         """The numbers of `score_names`, of the battle that ended last."""
         return (self.won,)
+
+    def world(self) -> np.ndarray:
+        """The state of the world, [world_size], which only critics are shown."""
+        return np.asarray(self.env.get_state(), np.float32).reshape(-1)
 
     def _views(self) -> dict[str, dict[str, np.ndarray]]:
         seen, legal = self.env.get_obs(), self.env.get_avail_actions()

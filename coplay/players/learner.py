@@ -95,10 +95,11 @@ class Learner(eqx.Module):
         self,
         key: PRNGKeyArray,
         state: LearnerState,
-        trajectory: Trajectory,
+        trajectory: Any,
         progress: Float[Array, ""],
     ) -> dict[str, Any]:
-        """What `update` would compute on its way, for the seat audit to name the stage at fault.
+        """What `update` would compute on its way from what `watch` gave, for the seat audit to name
+        the stage at fault.
 
         Optional. Pytrees by stage, in the order "batch", "advantages", "loss", whose arrays have a
         leading axis of the active seats.

@@ -21,22 +21,24 @@ from coplay.errors import UserError
 from coplay.games.game import Game, Observation
 from coplay.minds import categorical
 from coplay.minds.networks import ViewShape, flatten
-from coplay.minds.normed import Generated, NormedNetwork, memory_size
+from coplay.minds.normed import NormedNetwork, memory_size
 from coplay.players import mappo_data as data
-from coplay.players.learner import Learner, of_seats
+from coplay.players import sets
+from coplay.players.learner import of_seats
 from coplay.players.mappo_config import MAPPOConfig
 from coplay.players.mappo_data import Batch, Context, MAPPOState, Parameters, Seen
 from coplay.players.mappo_player import Hyper, MAPPOPlayer, PlayConfig, Remembered, critic_inputs
 from coplay.players.mappo_probe import moved
+from coplay.players.mappo_seam import WithoutHypernetwork
 from coplay.players.player import Group, Player
 from coplay.players.ppo import by_copy
 from coplay.training import value_norm
 from coplay.training.advantages import explained_variance, gae, masked_mean, normalise
 from coplay.training.ppo_loss import ppo_loss
-from coplay.training.rollout import Trajectory, rows_where, seat_keys
+from coplay.training.rollout import Trajectory, rows_where
 
 
-class MAPPO(Learner):
+class MAPPO(WithoutHypernetwork):
     """See the module docstring."""
 
     config: MAPPOConfig = eqx.field(static=True)
@@ -61,7 +63,7 @@ class MAPPO(Learner):
     # --- parameters and players ----------------------------------------------------------------
 
     def init(self, key: PRNGKeyArray, streams: Int[Array, " seat"]) -> MAPPOState:
-        keys = seat_keys(key, streams)[np.array(self.seats)] if self._separate else key[None]
+        keys = sets.set_keys(self, key, streams)
         return jax.vmap(self._init_set, (0, None))(keys, streams)
 
     def _init_set(self, key: PRNGKeyArray, streams: Int[Array, " seat"]) -> MAPPOState:
@@ -133,7 +135,7 @@ class MAPPO(Learner):
 
     @property
     def _separate(self) -> bool:
-        return self.config.parameters == "separate"
+        return sets.separate(self)
 
     @property
     def _told(self) -> bool:
@@ -159,9 +161,7 @@ class MAPPO(Learner):
     @property
     def _rows(self) -> np.ndarray:
         """Which parameter sets the active seats use."""
-        if not self._separate:
-            return np.array([0])
-        return np.array([self.seats.index(seat) for seat in self.active])
+        return sets.set_rows(self)
 
     def group(self, state: MAPPOState) -> Group:
         index = np.array(self.active)
@@ -191,6 +191,9 @@ class MAPPO(Learner):
         return MAPPOPlayer(
             parameters.actor, critic, hyper, identities, team, self.play_config, self._told, greedy
         )
+
+    def alone(self, state: MAPPOState, seat: int, at: int) -> tuple["MAPPO", MAPPOState]:
+        return sets.alone(self, state, seat, at)
 
     # --- learning ------------------------------------------------------------------------------
 
@@ -235,6 +238,18 @@ class MAPPO(Learner):
         state = jax.tree.map(lambda x, new: x.at[rows].set(new), state, learning)
         return state, {name: value.reshape(-1) for name, value in metrics.items()}
 
+    def stages(
+        self,
+        key: PRNGKeyArray,
+        state: MAPPOState,
+        trajectory: Seen,
+        progress: Float[Array, ""],
+    ) -> dict[str, Any]:
+        learning = jax.tree.map(lambda x: x[self._rows], state)
+        learning, batch, _ = self._prepared(learning, trajectory)
+        gradients, terms = jax.vmap(self._gradients)(learning, batch)
+        return sets.stages(batch, terms, gradients)
+
     def first_ratio(self, state: MAPPOState, trajectory: Seen) -> Float[Array, " seat"]:
         learning = jax.tree.map(lambda x: x[self._rows], state)
         learning, batch, _ = self._prepared(learning, trajectory)
@@ -246,11 +261,11 @@ class MAPPO(Learner):
     ) -> tuple[MAPPOState, Batch, dict[str, Float[Array, "set seat"]]]:
         """Sets with their statistics brought up to date, samples [set, row, ...] to learn from, and
         what is known before learning."""
-        sets = data.by_seat(seen) if self._separate else jax.tree.map(lambda x: x[None], seen)
+        by_set = data.by_seat(seen) if self._separate else jax.tree.map(lambda x: x[None], seen)
         seats = np.array(self.active)
         identity = learning.identity[0, seats]
         identity = identity[:, None] if self._separate else identity[None]
-        return jax.vmap(self._prepare)(learning, sets, identity)
+        return jax.vmap(self._prepare)(learning, by_set, identity)
 
     def _prepare(
         self, state: MAPPOState, seen: Seen, identity: Float[Array, "seat seats"]
@@ -362,50 +377,6 @@ class MAPPO(Learner):
             after = after._replace(context=context.memories, latent=context.now)
         return data.cut(batch, after, length)
 
-    # --- what a hypernetwork adds (nothing, here) ------------------------------------------------
-
-    def _known(
-        self,
-        own: Float[Array, "copy time seat inputs"],
-        trajectory: Trajectory,
-        identity: Float[Array, "seat seats"],
-    ) -> Float[Array, "copy time seat known"]:
-        """What the context network is given."""
-        return own[..., :0]
-
-    def _context(self, hyper: Any, batch: Batch) -> Context | None:
-        """The contexts of all samples."""
-        return None
-
-    def _generated(self, hyper: Any, context: Context | None) -> Generated | None:
-        """What contexts change in the actor."""
-        return None
-
-    def _critic_generated(
-        self, hyper: Any, contexts: Float[Array, "*sample latent"] | None
-    ) -> Generated | None:
-        """What contexts change in the critic."""
-        return None
-
-    def _with_context(
-        self, view: Float[Array, "row time seat inputs"], context: Context | None
-    ) -> Float[Array, "row time seat all"]:
-        """What the actor is given, with the context if that is an input."""
-        return view
-
-    def _penalty(
-        self, parameters: Parameters, state: MAPPOState, batch: Batch, context: Context | None
-    ) -> tuple[Float[Array, ""] | float, dict[str, Float[Array, " seat"]]]:
-        """What is added to the loss, and its terms."""
-        return 0.0, {}
-
-    def _increments(
-        self, parameters: Parameters, batch: Batch, context: Context | None
-    ) -> dict[str, Float[Array, " seat"]]:
-        """How large generated increments are, and how much they change within episodes."""
-        none = jnp.zeros(batch.alive.shape[-1])
-        return {"increment_norm": none, "increment_step": none}
-
     # --- the loss and the steps ------------------------------------------------------------------
 
     def _policies(
@@ -460,11 +431,17 @@ class MAPPO(Learner):
         error = jnp.abs(jnp.exp(jnp.where(flat.acting, log_ratio, 0.0)) - 1)
         return loss + penalty, terms._asdict() | more | {"ratio_error": jnp.max(error, axis=0)}
 
+    def _gradients(
+        self, state: MAPPOState, batch: Batch
+    ) -> tuple[Parameters, dict[str, Float[Array, " seat"]]]:
+        """Gradients of all parts of one parameter set, and the loss's terms per seat."""
+        return jax.grad(self._loss, has_aux=True)(state.parameters, state, batch)
+
     def _step(
         self, state: MAPPOState, batch: Batch, left: Float[Array, ""]
     ) -> tuple[MAPPOState, dict[str, Float[Array, " seat"]]]:
         """One gradient step of one parameter set on one minibatch."""
-        gradients, terms = jax.grad(self._loss, has_aux=True)(state.parameters, state, batch)
+        gradients, terms = self._gradients(state, batch)
         terms["gradient_norm"] = jnp.full(batch.alive.shape[-1], optax.tree.norm(gradients))
         parts, optimisers = [], []
         for name, part, gradient, optimiser in zip(
@@ -491,7 +468,3 @@ class MAPPO(Learner):
             ids = jnp.roll(batch.view[..., -seats:], -shift, axis=2)
             batch = batch._replace(view=jnp.concatenate([batch.view[..., :-seats], ids], axis=-1))
         return batch, context
-
-    def _synchronised(self, state: MAPPOState) -> MAPPOState:
-        """The state with its slow copy brought up to date, if it has one."""
-        return state

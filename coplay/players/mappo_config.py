@@ -73,6 +73,8 @@ class MAPPOConfig:
 
     run_defaults: ClassVar[dict[str, Any]] = {"copies": 128, "checkpoint_every": 200_000}
     """Fields of a run whose defaults are others than elsewhere."""
+    adapt_defaults: ClassVar[dict[str, Any]] = {"minibatches": 1, "schedule": "constant"}
+    """Fields whose defaults are others while it adapts in a single game copy."""
 
     def __post_init__(self) -> None:
         positive = ("actor_rate", "critic_rate", "epochs", "minibatches", "clip", "gradient_clip")

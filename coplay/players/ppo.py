@@ -5,7 +5,6 @@ of shuffled minibatches, the clipped loss, a step of Adam. Seats with separate p
 same program over a leading axis of parameter sets; with shared parameters there is one set.
 """
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -20,11 +19,12 @@ from coplay.errors import UserError
 from coplay.games.game import Game, Observation
 from coplay.minds import categorical
 from coplay.minds.networks import Activation, Network, ViewShape, flatten
+from coplay.players import sets
 from coplay.players.learner import Learner
 from coplay.players.player import Group, Memory, Player, View
 from coplay.training.advantages import explained_variance, gae, masked_mean, normalise
 from coplay.training.ppo_loss import PPOTerms, ppo_loss
-from coplay.training.rollout import Trajectory, rows_where, seat_keys
+from coplay.training.rollout import Trajectory, rows_where
 
 Net = Any  # a `Network`, or what a learner built on this one has in its place
 
@@ -149,10 +149,7 @@ class PPO(Learner):
     # --- parameters and players ----------------------------------------------------------------
 
     def init(self, key: PRNGKeyArray, streams: Int[Array, " seat"]) -> PPOState:
-        if self.config.parameters == "separate":
-            keys = seat_keys(key, streams)[np.array(self.seats)]
-        else:
-            keys = key[None]
+        keys = sets.set_keys(self, key, streams)
         return jax.vmap(self._init_set, (0, None))(keys, streams)
 
     def _init_set(self, key: PRNGKeyArray, streams: Int[Array, " seat"]) -> PPOState:
@@ -192,9 +189,7 @@ class PPO(Learner):
     @property
     def _rows(self) -> np.ndarray:
         """Which parameter sets the active seats use."""
-        if self.config.parameters != "separate":
-            return np.array([0])
-        return np.array([self.seats.index(seat) for seat in self.active])
+        return sets.set_rows(self)
 
     def group(self, state: PPOState) -> Group:
         identity = state.identity[0, np.array(self.active)]
@@ -219,10 +214,7 @@ class PPO(Learner):
         return PPOPlayer(actor, identity, greedy)
 
     def alone(self, state: PPOState, seat: int, at: int) -> tuple["PPO", PPOState]:
-        row = self.seats.index(seat) if self.config.parameters == "separate" else 0
-        mine = jax.tree.map(lambda x: x[row : row + 1], state)
-        mine = mine._replace(identity=jnp.roll(mine.identity, at - seat, axis=1))
-        return dataclasses.replace(self, seats=(at,), active=(at,)), mine
+        return sets.alone(self, state, seat, at)
 
     # --- learning ------------------------------------------------------------------------------
 
@@ -283,20 +275,7 @@ class PPO(Learner):
     ) -> dict[str, Any]:
         learning, batch = self._prepare(state, trajectory)
         gradients, terms = jax.vmap(self._gradients)(learning, batch)
-
-        def by_seat(x: Shaped[Array, "set copy time seat *rest"]) -> Array:
-            return jnp.moveaxis(x, 3, 1).reshape(-1, *x.shape[1:3], *x.shape[4:])
-
-        each = len(self.active) // batch.alive.shape[0]
-        seats = jax.tree.map(by_seat, batch)
-        return {
-            "batch": seats._replace(advantage=None, target=None),
-            "advantages": (seats.advantage, seats.target),
-            "loss": (
-                jax.tree.map(lambda x: x.reshape(-1), terms),
-                jax.tree.map(lambda x: jnp.repeat(x, each, axis=0), gradients),
-            ),
-        }
+        return sets.stages(batch, terms, gradients)
 
     def first_ratio(self, state: PPOState, trajectory: Trajectory) -> Float[Array, " seat"]:
         learning, batch = self._prepare(state, trajectory)

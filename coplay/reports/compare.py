@@ -38,7 +38,8 @@ def draw_curves(game: str, curves: dict[str, dict[str, list[float]]]) -> Figure:
     axes = figure.add_subplot()
     for index, (label, band) in enumerate(curves.items()):
         colour = seat_colour(index)
-        axes.fill_between(band["step"], band["low"], band["high"], color=colour, alpha=0.16)
+        if band["low"]:
+            axes.fill_between(band["step"], band["low"], band["high"], color=colour, alpha=0.16)
         marker = "o" if len(band["step"]) == 1 else None
         axes.plot(band["step"], band["iqm"], color=colour, linewidth=2, label=label, marker=marker)
     axes.set_title(f"{game}: interquartile mean over seeds, 95 % intervals", loc="left", color=INK)
@@ -64,8 +65,7 @@ def print_comparison(result: dict[str, Any], out: Path, as_json: bool) -> None:
             for name in ("run", "seeds", "interquartile mean", "95 % interval"):
                 table.add_column(name, justify="left" if name == "run" else "right")
             for label, row in found["runs"].items():
-                low, high = row["interval"]
-                span = f"{low:.3f} to {high:.3f}"
+                span = _span(row["interval"], 3)
                 table.add_row(label, str(row["seeds"]), f"{row['iqm']:.3f}", span)
             console.print(table)
             _print_better(console, found["better"])
@@ -74,17 +74,21 @@ def print_comparison(result: dict[str, Any], out: Path, as_json: bool) -> None:
         for name in ("run", "interquartile mean", "95 % interval"):
             table.add_column(name, justify="left" if name == "run" else "right")
         for label, row in result["all_games"]["runs"].items():
-            low, high = row["interval"]
-            table.add_row(label, f"{row['iqm']:.3f}", f"{low:.3f} to {high:.3f}")
+            table.add_row(label, f"{row['iqm']:.3f}", _span(row["interval"], 3))
         console.print(table)
         _print_better(console, result["all_games"]["better"])
     console.print(f"curves, comparison.json and marl_eval.json are in {out}")
 
 
+def _span(interval: list[float] | None, digits: int) -> str:
+    if interval is None:
+        return "none: one seed"
+    return " to ".join(f"{limit:.{digits}f}" for limit in interval)
+
+
 def _print_better(console: Any, pairs: list[dict[str, Any]]) -> None:
     for pair in pairs:
-        low, high = pair["interval"]
         console.print(
             f"P({pair['first']} better than {pair['second']}) = {pair['probability']:.2f} "
-            f"({low:.2f} to {high:.2f})"
+            f"({_span(pair['interval'], 2)})"
         )

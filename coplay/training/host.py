@@ -75,13 +75,18 @@ def host_rollout(
     time, episode = np.array(table.time), np.array(table.episode)
     gained, stayed = np.array(table.gained), np.array(table.stayed)
     done = (np.array(table.last_action), np.array(table.last_reward))
-    shown = Views(*(np.array(x) for x in (*table.state.seen, table.state.alive)))
+    world = np.zeros((copies, 0)) if table.state.world is None else table.state.world
+    shown = Views(*(np.array(x) for x in (*table.state.seen, table.state.alive, world)))
     memory = table.memory
     for t in range(steps):
-        for kept, now in zip((*played.observation, played.alive), shown, strict=True):
+        for kept, now in zip((*played.observation, played.alive), shown[:4], strict=True):
             kept[t] = now
+        if played.state is not None:
+            played.state.world[t] = shown.world
         # Of the rows in the trajectory, which stay as they are: JAX may look at arrays in place.
-        before = HostState(jax.tree.map(lambda x, t=t: x[t], played.observation), played.alive[t])
+        here = (played.observation, played.alive, played.state and played.state.world)
+        seen, present, world = jax.tree.map(lambda x, t=t: x[t], here)
+        before = HostState(seen, present, world=world)
         for kept, now in zip(played.past, (time[:, None] == 0, *done), strict=True):
             kept[t] = now
         table = Table(before, memory, *_arrays(time, episode, gained, stayed, *done))
@@ -89,6 +94,8 @@ def host_rollout(
         stepped = pool.step(played.action[t], number)
         for kept, now in zip(played.final, stepped.after[:3], strict=True):
             kept[t] = now
+        if played.after is not None:
+            played.after.world[t] = stepped.after.world
         for name in ("reward", "terminated", "truncated", "over"):
             getattr(played, name)[t] = getattr(stepped, name)
         gained, stayed = gained + played.reward[t], stayed + played.alive[t]
@@ -124,6 +131,10 @@ def trajectory_shapes(seats: Seats, steps: int, copies: int) -> Trajectory:
             shape(bool, seats.actions, time=time),
         )
 
+    worlds: Any = None
+    if seats.world:
+        numbers = jax.ShapeDtypeStruct((steps, copies, seats.world), np.float32)
+        worlds = HostState(None, None, world=numbers)  # type: ignore[arg-type]
     return Trajectory(
         observation=views((steps,)),
         alive=shape(bool),
@@ -137,6 +148,8 @@ def trajectory_shapes(seats: Seats, steps: int, copies: int) -> Trajectory:
         last=views(()),
         episode_reward=shape(np.float32),
         episode_steps=shape(np.int32),
+        state=worlds,
+        after=worlds,
         past=Past(shape(bool), shape(np.int32), shape(np.float32)),
     )
 

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 from coplay.games.game import Game, Observation
 from coplay.games.stag_hunt import StagHunt, StagHuntConfig
 from coplay.minds.networks import ViewShape, flatten
+from coplay.players.hyper_mappo import HyperMAPPO
 from coplay.players.learner import Learner
 from coplay.players.player import Group, Player
 from coplay.players.ppo import PPO
@@ -214,3 +215,12 @@ class HalfGradient(PPO):
         shown = super().stages(key, state, trajectory, progress)
         terms, gradients = shown["loss"]
         return shown | {"loss": (terms, jax.tree.map(lambda x: x.at[0].multiply(0.5), gradients))}
+
+
+class HalfTeamAdvantage(HyperMAPPO):
+    """The advantages of a team's last seat are half of what they should be."""
+
+    def _prepare(self, state, seen, identity):
+        state, batch, metrics = super()._prepare(state, seen, identity)
+        halved = batch.advantage * jnp.array([1.0, 1.0, 0.5])
+        return state, batch._replace(advantage=halved), metrics

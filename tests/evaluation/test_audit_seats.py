@@ -18,6 +18,8 @@ from coplay.evaluation.seat_rotation import difference, game_checks, learner_che
 from coplay.games import GAMES
 from coplay.games.stag_hunt import StagHunt, StagHuntConfig
 from coplay.minds.networks import view_shape
+from coplay.players.hyper_config import HyperMAPPOConfig
+from coplay.players.hyper_mappo import HyperMAPPO
 from coplay.players.ppo import PPO, PPOConfig
 from coplay.players.seating import LEARNERS
 from coplay.training.config import RunConfig, TrainConfig
@@ -113,6 +115,18 @@ def test_the_worth_of_seats_agrees_with_numpy() -> None:
 def test_ppo_treats_seats_alike(parameters: str) -> None:
     audit = audited(PPO, PPOConfig(parameters=parameters, **TINY))
     assert audit.passed, audit.words
+    assert {check.stage for check in audit.checks} >= {"batch", "advantages", "loss", "update"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "stage"), [(HyperMAPPO, None), (planted.HalfTeamAdvantage, "advantages")]
+)
+def test_mappo_shows_its_stages(kind: type, stage: str | None) -> None:
+    sizes = {"latent": 3, "context_width": 5, "context_units": 5, "chunk": 5}
+    config = HyperMAPPOConfig(hidden=(4,), epochs=1, context="team", **sizes)  # type: ignore[arg-type]
+    audit = audited(kind, config)
+    assert (audit.first_fault and audit.first_fault.stage) == stage, audit.words
     assert {check.stage for check in audit.checks} >= {"batch", "advantages", "loss", "update"}
 
 

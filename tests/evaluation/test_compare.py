@@ -32,7 +32,8 @@ def finished_run(path: Path, player: str, values: np.ndarray, won: bool = False)
         {"seed": 3 + i, "team_mean": float(x[-1])} | ({"scores": {"won": 0.5}} if won else {})
         for i, x in enumerate(values)
     ]
-    write_json(folder.summary_file, {"steps": 1, "seeds": seeds, "team_mean": 0.0})
+    several = {"seeds": seeds, "team_mean": 0.0}
+    write_json(folder.summary_file, {"steps": 1} | (several if len(seeds) > 1 else seeds[0]))
     return path
 
 
@@ -55,6 +56,25 @@ def test_compare_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert json.loads((out / "comparison.json").read_text())["games"] == shown["games"]
     assert cli.run(["compare", *map(str, paths), "--out", str(out)]) == 0
     assert "P(ppo better than mappo)" in capsys.readouterr().out
+
+
+def test_one_seed_has_no_interval(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = [
+        finished_run(tmp_path / "a", "ppo", ONE[:1]),
+        finished_run(tmp_path / "b", "mappo", ONE[1:]),
+    ]
+    given = ["compare", *map(str, paths), "--out", str(tmp_path / "out")]
+    assert cli.run([*given, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    found = shown["games"]["stag-hunt"]["team_mean"]
+    assert found["runs"]["ppo"]["interval"] is None and found["better"][0]["interval"] is None
+    assert found["runs"]["ppo"]["iqm"] == pytest.approx(ONE[0, -1])
+    low, high = found["runs"]["mappo"]["interval"]
+    assert low < high
+    assert shown["curves"]["stag-hunt"]["ppo"]["low"] == []
+    assert cli.run(given) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("none: one seed") == 2
 
 
 def test_marl_eval_form(tmp_path: Path) -> None:

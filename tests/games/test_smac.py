@@ -1,15 +1,22 @@
 """The adapter to SMAC's interface, with a stand-in that follows it exactly."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from smac_double import FakeStarCraft2Env
 
 from coplay import UserError
+from coplay.evaluation.host_match import host_table
 from coplay.evaluation.match import play_match
 from coplay.games import make_game
 from coplay.host.smac_env import SmacParallel, make
+from coplay.minds.networks import view_shape
+from coplay.players import mappo_data as data
 from coplay.players.player import group_players
 from coplay.players.scripted import Random
+from coplay.training.host import host_rollout
+from coplay.training.rollout import Table
 
 pytest.importorskip("gymnasium")
 
@@ -73,6 +80,35 @@ def test_played_in_workers_with_win_rate() -> None:
     np.testing.assert_array_equal(match.reward[:, 0], match.reward[:, 1])
     # Only a battle that is won pays more than the damage that can be done.
     np.testing.assert_array_equal(match.scores["won"] == 1, match.reward[:, 0] >= 10)
+
+
+def test_critics_see_the_state_of_the_world() -> None:
+    """What SMAC's `get_state` gives goes to critics: at each step, and after those that end one."""
+    game = make_game("smac:3m", options=("module=smac_double:FakeStarCraft2Env",), workers=1)
+    assert game.own_world and view_shape(game).world == 7
+    steps, copies, seats = 8, 2, (0, 1, 2)
+    with game.pool(copies) as pool:
+        table = host_table(game, (), pool.reset(0))
+
+        def act(table: Table, step: int) -> tuple:
+            # Everyone attacks the last enemy that can be attacked.
+            legal = np.asarray(table.state.seen.legal)
+            chosen = legal.shape[-1] - 1 - np.argmax(legal[..., ::-1], axis=-1)
+            return chosen, np.zeros((copies, 3, 9)), ()
+
+        table, played = host_rollout(act, pool, 0, table, steps)
+    world, final, last = data.worlds(game, jax.tree.map(jnp.asarray, played), seats)
+    assert world.shape == (steps, copies, 3, 7) and not np.any(played.truncated)
+    np.testing.assert_array_equal(final, 0)
+    # Health of the units, which they see as well, that of the enemies, and the steps so far.
+    first = np.asarray(played.past.first[..., 0])
+    time = np.asarray(world[..., 0, 6])
+    assert first.sum() > copies and (time[first] == 0).all() and time.max() > 0
+    own = np.asarray(played.observation.features[..., 0])
+    np.testing.assert_allclose(np.maximum(world[:, :, 0, :3], 0), own)
+    np.testing.assert_array_equal(world[:, :, 0], world[:, :, 2])
+    assert (np.asarray(last)[..., 6] > 0).all()  # before the reset
+    np.testing.assert_array_equal(game.world_state(table.state)[:, 6] == 0, played.over[-1])
 
 
 @pytest.mark.parametrize("library", ["smac", "smacv2", "smaclite"])

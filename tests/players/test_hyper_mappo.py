@@ -1,6 +1,7 @@
 """HyperMAPPO is wired: off it is MAPPO, at the start it is MAPPO, and from then on every part acts;
 and what would be wrong in its buffer is caught."""
 
+from pathlib import Path
 from typing import Any
 
 import equinox as eqx
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from teams import GAME, STEPS, course, play, team
 
+import coplay
 from coplay.games import Game, make_game
 from coplay.players.hyper_mappo import HyperMAPPO
 from coplay.players.mappo import MAPPO
@@ -281,3 +283,32 @@ def test_players_of_other_teams_are_not_heard() -> None:
     stranger = eqx.tree_at(lambda p: p.team, players[2], players[2].team + 1)
     apart = policies(group_players([*players[:2], stranger]))
     assert np.abs(apart - together)[:, :2].max() > 1e-4
+
+
+# --- 8 and 9: what only contexts can do ---------------------------------------------------------
+
+
+def share(player: str, game: str, steps: int, out: Path, **fields: Any) -> float:
+    """The share of the reward that a trained team gets, out of what can be had."""
+    run = {"copies": 64, "rollout": 16, "block": 8, "episodes": 500, "steps": steps}
+    small: dict[str, Any] = {"hidden": (32,), "units": 32, "chunk": 16, "epochs": 4}
+    rates = {"actor_rate": 1e-3, "critic_rate": 1e-3}
+    if player == "hyper-mappo":
+        rates |= {"hyper_rate": 1e-3}
+        small |= {"context_width": 32, "context_units": 32}
+    summary = coplay.train(player, game, out=out, **run, **small, **rates, **fields)
+    return summary["team_mean"] / make_game(game).config.horizon  # type: ignore[attr-defined]
+
+
+def test_identity_game_needs_numbers(tmp_path: Path) -> None:
+    """All see the same: one policy for all gets 1 of 4, weights by number get all."""
+    assert abs(share("mappo", "identity", 20_000, tmp_path / "plain") - 0.25) < 0.03
+    assert share("hyper-mappo", "identity", 50_000, tmp_path / "hyper") > 0.95
+    nameless = share("hyper-mappo", "identity", 20_000, tmp_path / "nameless", ids=False)
+    assert nameless < 0.5
+
+
+def test_hidden_target_game_needs_the_past(tmp_path: Path) -> None:
+    """Only past rewards tell the target: without them it is 1 of 4."""
+    assert abs(share("mappo", "hidden-target", 20_000, tmp_path / "plain") - 0.25) < 0.03
+    assert share("hyper-mappo", "hidden-target", 40_000, tmp_path / "hyper") > 0.7
