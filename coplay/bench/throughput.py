@@ -1,8 +1,9 @@
-"""`coplay bench`: game stepping and PPO training beside their limits, and the time to start up.
+"""`coplay bench`: game stepping, PPO training and HOP's decisions beside their limits, and the time
+to start up.
 
 Limits are measured in the same run: for stepping, the rules alone (no ego views); for training, the
 bare networks (the same matrix products for acting and learning, without games, data or optimisers);
-for games of JaxMARL, its own stepping.
+for decisions, the imagined steps without a tree; for games of JaxMARL, its own stepping.
 """
 
 import subprocess
@@ -18,6 +19,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 from rich.table import Table
 
+from coplay.bench.decisions import deciding, in_simulations
 from coplay.bench.host import host_rows
 from coplay.bench.jaxmarl import jaxmarl_stepping
 from coplay.bench.measure import Speed, Work, measure, peak_memory_mb
@@ -25,6 +27,7 @@ from coplay.bench.teams import team_training
 from coplay.games import make_game
 from coplay.games.game import Game
 from coplay.minds.networks import view_shape
+from coplay.players.hop_config import HOPConfig
 from coplay.players.player import group_players
 from coplay.players.ppo import PPO, PPOConfig, PPOState
 from coplay.players.seating import make_player
@@ -47,6 +50,8 @@ class BenchArguments:
     """How many seeds the row of several seeds trains."""
     repeats: int = 5
     """Interleaved repetitions; the median counts."""
+    hop: bool = True
+    """Also measure decisions of HOP, as it learns and as it plays."""
     pettingzoo: bool = True
     """Also measure an environment in worker processes beside a plain loop over one of them (if mpe2
     is installed)."""
@@ -72,6 +77,9 @@ def run_bench(arguments: BenchArguments) -> int:
         board = f"{side}x{side}"
         rows += compared(measure(stepping(game), arguments.repeats), board)
         rows += compared(measure(training(game, arguments.seeds), arguments.repeats), board)
+        for config in (HOPConfig(), HOPConfig(**HOPConfig.play_defaults)) if arguments.hop else ():
+            found = compared(measure(deciding(game, config), arguments.repeats), board)
+            rows += [*found, *in_simulations(found, config)]
     if arguments.pettingzoo:
         rows += host_rows(arguments.repeats)
     for name in arguments.jaxmarl:

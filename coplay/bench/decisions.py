@@ -1,0 +1,61 @@
+"""HOP in `coplay bench`: decisions and simulations per second, beside the imagined steps alone."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import PRNGKeyArray
+
+from coplay.bench.measure import Work
+from coplay.bench.search import arbitrary_searches, steps_alone
+from coplay.games.game import Game
+from coplay.minds.networks import view_shape
+from coplay.players.hop import HOP
+from coplay.players.hop_config import HOPConfig
+from coplay.training.rollout import new_table, rollout
+
+COPIES, STEPS = 32, 4
+
+
+def deciding(game: Game, config: HOPConfig) -> list[Work]:
+    """HOP in every seat, game and beliefs included, and as many imagined steps as its searches make
+    (rules, models of the others, actor and critic, without a tree)."""
+    seats = tuple(range(game.seats))
+    learner = HOP(
+        config=config, shape=view_shape(game), game_seats=game.seats, seats=seats, active=seats
+    )
+    key = jax.random.key(0)
+    state = jax.jit(learner.init)(key, jnp.arange(game.seats))
+    table = new_table(game, (learner.group(state),), key, COPIES)
+
+    def play(game: Game, state: Any, table: Any, key: PRNGKeyArray) -> Any:
+        group = learner.group(state)
+        table, played = rollout(game, (group,), table, key, STEPS, jnp.arange(game.seats))
+        return table, jnp.sum(played.reward)
+
+    setting = arbitrary_searches(game, COPIES * game.seats * config.draws, config.hidden)
+
+    def alone(game: Game, setting: Any) -> Any:
+        world, *rest = setting
+        return steps_alone(game, STEPS * config.simulations, world.prepared(game), *rest)
+
+    name = f"HOP, {config.simulations} simulations x {config.draws} draws, {COPIES} copies"
+    amount = COPIES * STEPS * game.seats
+    return [
+        Work(name, "decisions", amount, play, (game, state, table, key)),
+        Work("imagined steps alone", "decisions", amount, alone, (game, setting)),
+    ]
+
+
+def in_simulations(rows: list[dict[str, Any]], config: HOPConfig) -> list[dict[str, Any]]:
+    """The same rows, counted in simulations."""
+    each = config.simulations * config.draws
+    return [
+        row
+        | {
+            "counted": "simulations",
+            "per_second": row["per_second"] * each,
+            "limit": row["limit"] * each,
+        }
+        for row in rows
+    ]
