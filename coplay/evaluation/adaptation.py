@@ -109,7 +109,9 @@ class Played(NamedTuple):
     belief: sum over co-players of the probability it gave to their true goal (as it turned out
         later), when it decided; believed: how many co-players these are: in the game, with a goal
         that became known. foreseen: how many co-players did what it held most probable; acted: how
-        many were in the game. All four None for players without beliefs or models.
+        many were in the game; best: sum over these of the probability of what each was most likely
+        to do, by the policy it acted by: the most that anybody can foresee, goals known or not. All
+        five None for players without beliefs or models.
     """
 
     reward: Float[Array, "*shape"]
@@ -118,6 +120,7 @@ class Played(NamedTuple):
     believed: Int[Array, "*shape"] | None
     foreseen: Int[Array, "*shape"] | None
     acted: Int[Array, "*shape"] | None
+    best: Float[Array, "*shape"] | None
 
 
 # --- who plays -----------------------------------------------------------------------------------
@@ -245,13 +248,15 @@ def what_learns(party: Party, config: AdaptConfig) -> dict[str, Any]:
 
 
 class Kept(NamedTuple):
-    """What is kept of every step, [time, unit, ...]; `other` are the co-players."""
+    """What is kept of every step, [time, unit, ...]; `other` are the co-players. surest: the
+    probability of the action that each was most likely to choose."""
 
     reward: Float[Array, "time unit"]
     over: Bool[Array, "time unit"]
     alive: Bool[Array, "time unit other"]
     realised: Int[Array, "time unit other"] | None
     action: Integer[Array, "time unit other"] | None
+    surest: Float[Array, "time unit other"]
     insight: Insight | None
 
 
@@ -365,16 +370,18 @@ def _keep(game: Game, groups: tuple[Group, ...], trajectory: Trajectory) -> Kept
         alive=trajectory.alive[..., 1:],
         realised=realised,
         action=action,
+        surest=jnp.exp(jnp.max(trajectory.log_policy[..., 1:, :], axis=-1)),
         insight=insight,
     )
 
 
 def _foresight(game: Game, kept: Kept) -> Played:
     """What was played, [time, unit], with what was expected compared to what turned out."""
-    belief = believed = foreseen = acted = None
+    belief = believed = foreseen = acted = best = None
     if kept.insight is not None:
         right = jnp.argmax(kept.insight.action, axis=-1) == kept.action
         foreseen, acted = jnp.sum(right & kept.alive, axis=-1), jnp.sum(kept.alive, axis=-1)
+        best = jnp.sum(jnp.where(kept.alive, kept.surest, 0.0), axis=-1)
     if kept.realised is not None and kept.insight is not None and kept.insight.goal is not None:
         assert game.goals is not None
         label = hindsight(kept.realised, kept.over, game.goals.unrealised)
@@ -383,7 +390,7 @@ def _foresight(game: Game, kept: Kept) -> Played:
         given = jnp.sum(jnp.where(true, kept.insight.goal, 0.0), axis=-1)
         belief = jnp.sum(jnp.where(counts, given, 0.0), axis=-1)
         believed = jnp.sum(counts, axis=-1)
-    return Played(kept.reward, kept.over, belief, believed, foreseen, acted)
+    return Played(kept.reward, kept.over, belief, believed, foreseen, acted, best)
 
 
 def play_units(

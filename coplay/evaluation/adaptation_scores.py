@@ -131,6 +131,9 @@ def summarise(played: Played, steps: int, last: int, references: References) -> 
     if share is not None:
         good, reached = first_good(share, GOOD), first_reached(share, GOOD)
     bands = [bootstrap_interval(column, resamples=500) for column in rewards.T]
+    accuracy = _course(played.foreseen, played.acted, units, common, "accuracy", played.over)
+    if accuracy is not None and played.best is not None and played.acted is not None:
+        accuracy["best"] = float(played.best.sum()) / max(float(played.acted.sum()), 1.0)
     return {
         "score": score,
         "normalised": references.normalised(score),
@@ -149,7 +152,7 @@ def summarise(played: Played, steps: int, last: int, references: References) -> 
         "curve": curve.tolist(),
         "curve_interval": [list(band) for band in bands],
         "belief": _course(played.belief, played.believed, units, common, "belief", played.over),
-        "accuracy": _course(played.foreseen, played.acted, units, common, "accuracy", played.over),
+        "accuracy": accuracy,
     }
 
 

@@ -239,7 +239,8 @@ class HOP(Learner):
         rows = jax.tree.map(lambda x: x.reshape(steps * copies, *x.shape[2:]), everyone)
         assert trajectory.episode is not None
         last = trajectory.episode[-1:] + trajectory.over[-1:]
-        heard = Heard(jnp.concatenate([trajectory.episode, last]), worth)
+        surest = jnp.exp(jnp.max(trajectory.log_policy, axis=-1)).reshape(steps * copies, seats)
+        heard = Heard(jnp.concatenate([trajectory.episode, last]), worth, surest)
         return rows, super().watch(game, trajectory), heard
 
     def _believed(self, game: Game, trajectory: Trajectory) -> Float[Array, "time copy own input"]:
@@ -320,7 +321,7 @@ class HOP(Learner):
         new = new._replace(
             told=told.reshape(new.told.shape), target=target.reshape(-1, len(self.active))
         )
-        metrics = self._foresight(per_seat.opponents, new)
+        metrics = self._foresight(per_seat.opponents, new, heard.surest)
         metrics |= {
             "value": masked_mean(value, own.alive, (0, 1)),
             "explained_variance": explained_variance(
@@ -474,16 +475,21 @@ class HOP(Learner):
         )(salt)
 
     def _foresight(
-        self, opponents: Network, new: Watched
+        self, opponents: Network, new: Watched, surest: Float[Array, "row seat"]
     ) -> dict[str, Float[Array, "seat *action"]]:
         """How well the opponent models of each active seat [own, model, ...] foresee what was just
-        played, before they learn from it, given the goals known in hindsight."""
+        played, before they learn from it, given the goals known in hindsight; `opponent_best`: what
+        nobody can exceed, who knows the policies that were acted by."""
         each = self if self._separate else dataclasses.replace(self, config=self.config.apart)
         pairs = each._pairs(jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), new))
         log_probs = jax.vmap(jax.vmap(predict))(opponents, pairs.observation, pairs.goal)
         found = jax.vmap(accuracy)(log_probs, pairs.action, pairs.mask)
+        most = jnp.moveaxis(surest[:, self._others], 0, -1)  # [own, other, row]
+        best = masked_mean(most.reshape(pairs.mask.shape), pairs.mask, (1, 2))
         return {
             "opponent_top1": found.top1,
+            "opponent_best": best,
+            "opponent_share": found.top1 / jnp.maximum(best, 1e-6),
             "opponent_top3": found.top3,
             "opponent_count": found.counts,
             "opponent_ratio": found.ratio,

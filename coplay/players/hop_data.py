@@ -33,14 +33,17 @@ class Watched(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """Of the own seats, beside their trajectory.
+    """Beside the rows and the trajectory of the own seats.
 
     episode: [time + 1, copy] number of the episode, also after the last step.
     worth: [time, copy, own, drive] of each step to players with each drive, and at last without.
+    surest: [row, seat] probability of the action that a seat was most likely to choose, by the
+        policy it acted by.
     """
 
     episode: Int[Array, "time copy"]
     worth: Float[Array, "time copy own drive"]
+    surest: Float[Array, "row seat"]
 
 
 class Pairs(NamedTuple):

@@ -66,9 +66,15 @@ def print_adaptations(results: list[dict[str, Any]]) -> None:
         ]
         for name in ("belief", "accuracy"):
             if any(other[name] for other in results):
-                row.append(_number(result[name]["mean"]) if result[name] else "-")
+                row.append(_share(result[name]) if result[name] else "-")
         table.add_row(*row)
     console_for_tables().print(table)
+
+
+def _share(course: dict[str, Any]) -> str:
+    """A share in all, and the best possible one if it is known."""
+    best = f" of {course['best']:.3f}" if "best" in course else ""
+    return _number(course["mean"]) + best
 
 
 def _number(value: float | None) -> str:

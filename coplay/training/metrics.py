@@ -28,6 +28,8 @@ METRICS = {
     "anchor_loss/…": "mean squared distance to what the slow copy generates (hyper-mappo)",
     "opponent_loss/…": "cross-entropy of the seat's opponent models on co-players' actions (hop)",
     "opponent_top1/…": "share of co-players' actions that were foreseen as the most probable (hop)",
+    "opponent_best/…": "the most that anybody could foresee who knows the policies acted by (hop)",
+    "opponent_share/…": "opponent_top1 as a share of opponent_best (hop)",
     "opponent_top3/…": "share of them among the three most probable (hop)",
     "opponent_count_<name>/…": "how often co-players took the action, with a known goal (hop)",
     "opponent_ratio_<name>/…": "share of the action among co-players' actions (hop)",

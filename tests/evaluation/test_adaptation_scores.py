@@ -32,6 +32,7 @@ def played() -> Played:
         believed=believed,
         foreseen=None,
         acted=None,
+        best=None,
     )
 
 
@@ -111,8 +112,19 @@ def test_steps_to_90_counts_the_steps_before_that_episode() -> None:
     reward = np.zeros((2, 40))
     reward[0, 5:] = 1.0
     reward[1, 11::2] = 1.0  # its sixth episode is the first good one
-    nothing = Played(reward, over, None, None, None, None)
+    nothing = Played(reward, over, None, None, None, None, None)
     result = summarise(nothing, 40, 10, References(0.0, 1.0))
     assert result["episodes_to_90"] == 4
     assert result["steps_to_90"] == np.mean([4, 8])
     assert result["normalised"] == pytest.approx(1.0)
+
+
+def test_accuracy_stands_beside_the_best_possible_one(played: Played) -> None:
+    acted = np.full(played.over.shape, 3)
+    best = np.full(played.over.shape, 1.5)
+    best[:, ::2] = 3.0
+    known = played._replace(foreseen=acted - 1, acted=acted, best=best)
+    found = summarise(known, STEPS, LAST, References(None, None))["accuracy"]
+    assert found["mean"] == pytest.approx(2 / 3)
+    assert found["best"] == pytest.approx(0.75)
+    assert "best" not in (summarise(played, STEPS, LAST, References(None, None))["accuracy"] or {})
