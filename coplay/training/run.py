@@ -197,13 +197,13 @@ def _of_seat(opened: _Opened, game: Game, seat: int) -> tuple[Learner, Any, int]
         if option.partition("=")[0] not in learner.play_fields:
             valid = ["seat=N", "seed=N", "best", *(f"{name}=…" for name in learner.play_fields)]
             raise unknown(f"option in '{entry}'", option, valid)
-    config = _playing(learner.config)
+    config = playing(learner.config)
     if opened.fields:
         config = parse_fields(config, opened.fields, f"'{entry}'")
     return dataclasses.replace(learner, config=config), state, seat
 
 
-def _playing(config: Any) -> Any:
+def playing(config: Any) -> Any:
     """A learner's configuration with its defaults for playing, where the run left them alone."""
     usual = {field.name: field.default for field in dataclasses.fields(config)}
     better = getattr(config, "play_defaults", {})

@@ -76,3 +76,17 @@ def test_views_with_walls_or_windows_are_not_marked() -> None:
         game = make_game("stag-hunt", **fields)
         world = arbitrary_searches(game, 2, (8,))[0]
         assert world.prepared(game) is world
+
+
+def test_guides_judge_by_the_most_hopeful_drive() -> None:
+    game = make_game("stag-hunt")
+    world, state, mind, _ = arbitrary_searches(game, 12, (8,))
+    guided = dataclasses.replace(world, guides=True)
+    mine = own(jax.vmap(game.observe)(state))
+    log_policy, value = guided.judge(game, mine, state, mind)
+    each = [
+        world.judged(game, mine, state, jnp.full(12, drive)) for drive in range(-1, world.drives)
+    ]
+    np.testing.assert_allclose(value, np.max([one[1] for one in each], axis=0), rtol=1e-5)
+    expected = np.mean([np.exp(one[0]) for one in each], axis=0)
+    np.testing.assert_allclose(np.exp(log_policy), expected, rtol=1e-4, atol=1e-6)

@@ -3,7 +3,9 @@
 import jax.numpy as jnp
 import numpy as np
 
+from coplay.players.hop_config import HOPConfig
 from coplay.players.hop_data import Watched, draw_rows, equal_shares, picked
+from coplay.training.run import playing
 
 ROWS, SEATS, DRIVES, FILLED = 400, 3, 2, 300
 
@@ -51,3 +53,11 @@ def test_picked_rows_are_those_of_the_seat() -> None:
     np.testing.assert_array_equal(found.goal[..., 0], expected)
     np.testing.assert_array_equal(found.target, expected[[2, 0]])
     np.testing.assert_array_equal(found.told[..., 0], expected[[2, 0]])
+
+
+def test_players_of_a_run_think_longer_unless_told_otherwise() -> None:
+    thinking = [
+        (config.simulations, config.draws)
+        for config in (playing(HOPConfig()), playing(HOPConfig(simulations=8)))
+    ]
+    assert thinking == [(64, 4), (8, 4)]
