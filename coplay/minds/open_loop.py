@@ -3,7 +3,8 @@
 A node stands for a sequence of own actions, not for a state. Every simulation starts at the root
 and plays along its path with fresh draws; an edge keeps the mean of all returns that were seen
 through it. For a policy that may react to what the others do this is a lower bound; it converges to
-the best fixed sequence of actions, and becomes closed again at every real step.
+the best fixed sequence of actions, and becomes closed again at every real step. With `shared` what
+the others have in mind is drawn anew, too, for each simulation: one tree for all draws of goals.
 """
 
 from typing import NamedTuple
@@ -88,8 +89,15 @@ def open_loop(
         # What is drawn differs from simulation to simulation, also on the same path.
         fresh = mixed(seed + (number.astype(jnp.uint32) + 1) * jnp.uint32(0x9E3779B1))
         path = jnp.zeros((trees, depth))
+        begun = start._replace(seed=fresh)
+        if config.shared:
+            others = start.others.shape[1]
+            order = jnp.arange(1, others + 1, dtype=jnp.uint32) * jnp.uint32(0xC2B2AE35)
+            luck = (mixed(fresh[:, None] + order) >> 8).astype(jnp.float32) * 2.0**-24
+            other = world.another_mind(luck, mind)
+            begun = begun._replace(mind=other, others=world.others(game, observation, state, other))
         walk = Walk(
-            position=start._replace(seed=fresh),
+            position=begun,
             legal=first.legal,
             logits=logits,
             value=value,

@@ -24,11 +24,13 @@ class SearchConfig(NamedTuple):
 
     simulations: how many. depth: the longest future, in steps. discount: of future rewards.
     exploration: c of PUCT. method: puct or gumbel. resample: draw the others' actions anew at each
-    visit. normalise: Q values between 0 and 1 among siblings while searching (PUCT). sweep: PUCT
-    first tries every legal action of the root once, so that their Q values can be compared.
-    backup: Q of the root from the mean of all simulations, as searches count, or from the best
-    future that was found (not with `resample`). backend: whose trees, our own or those of mctx (not
-    with `resample`); both find the same.
+    visit. shared: each simulation begins with a mind of its own (`World.another_mind`), so that one
+    tree stands for all that may be on the others' minds (only with `resample`). normalise: Q values
+    between 0 and 1 among siblings while searching (PUCT). sweep: PUCT first tries every legal
+    action of the root once, so that their Q values can be compared. backup: Q of the root from the
+    mean of all simulations, as searches count, or from the best future that was found (not with
+    `resample`). backend: whose trees, our own or those of mctx (not with `resample`); both find the
+    same.
     """
 
     simulations: int = 32
@@ -37,6 +39,7 @@ class SearchConfig(NamedTuple):
     exploration: float = 1.25
     method: Literal["puct", "gumbel"] = "puct"
     resample: bool = False
+    shared: bool = False
     normalise: bool = True
     sweep: bool = True
     backup: Literal["mean", "best"] = "mean"
@@ -61,6 +64,10 @@ class World(eqx.Module):
     ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
         """Log-probabilities of own actions to be tried, and the value of the state."""
         raise NotImplementedError
+
+    def another_mind(self, luck: Float[Array, "tree other"], mind: Mind) -> Mind:
+        """What the others may have in mind instead of `mind`, drawn by `luck` in [0, 1)."""
+        return mind
 
     def worth(
         self, game: Game, state: State, after: State, reward: Float[Array, " tree"]

@@ -140,6 +140,10 @@ class GoalWorld(World):
         log_policy = categorical.log_policy(self.actor(view), observation.legal)
         return log_policy, self.critic(view)[..., 0]
 
+    def another_mind(self, luck: Float[Array, "tree other"], mind: Mind) -> Mind:
+        """Other goals by the beliefs."""
+        return mind if self.goals is None else mind._replace(goal=draw_goals(luck, self.belief))
+
     def worth(
         self, game: Game, state: State, after: State, reward: Float[Array, " tree"]
     ) -> Float[Array, " tree"]:

@@ -49,6 +49,9 @@ class HOPConfig:
     resample: bool = False
     """Draw co-players' actions anew at each visit instead of once per edge; slower, without the
     optimism of planning against known coin flips."""
+    share_tree: bool = False
+    """With resample: one tree for all draws of goals, of simulations * draws simulations, each with
+    goals of its own, instead of a tree per draw (the paper)."""
     exploration: float = 1.25
     """c of PUCT (the paper: 1 in Stag Hunt, 15 in Snowdrift, both with raw Q)."""
     raw_puct: bool = False
@@ -151,6 +154,7 @@ class HOPConfig:
             "search",
             "backend",
             "resample",
+            "share_tree",
             "exploration",
             "backup",
         ),
@@ -183,13 +187,18 @@ class HOPConfig:
             raise UserError("hidden and channels must be above 0")
         if self.resample and (self.search == "gumbel" or self.backup != "mean"):
             raise UserError("resample goes with search=puct and backup=mean only")
+        if self.share_tree and not self.resample:
+            raise UserError(
+                "share_tree needs resample: elsewhere the steps of a tree are drawn once"
+            )
         if self.resample and self.backend == "mctx":
             raise UserError("resample has trees of its own: leave out backend=mctx")
 
     @property
     def search_config(self) -> SearchConfig:
         return SearchConfig(
-            simulations=self.simulations,
+            simulations=self.simulations * (self.draws if self.share_tree else 1),
+            shared=self.share_tree,
             depth=self.depth,
             discount=self.discount,
             exploration=self.exploration,
@@ -199,6 +208,11 @@ class HOPConfig:
             normalise=not self.raw_puct,
             backup=self.backup,
         )
+
+    @property
+    def trees(self) -> int:
+        """How many trees a decision grows."""
+        return 1 if self.share_tree else self.draws
 
     @property
     def expects_aimless(self) -> bool:

@@ -127,17 +127,19 @@ class HOPPlayer(Player):
         memory: Memory,
         character: Int[Array, " copy"],
     ) -> Float[Array, "copy action"]:
-        """Q of every action: one search per draw of goals, averaged. Trees are [draw * copy]."""
+        """Q of every action: one search per draw of goals, averaged; or one for all of them. Trees
+        are [draw * copy]."""
         config, copies = self.config, view.alive.shape[0]
+        draws = config.trees
         seed_key, goal_key = jax.random.split(key)
-        seeds = jax.random.bits(seed_key, (config.draws * copies,), jnp.uint32)
+        seeds = jax.random.bits(seed_key, (draws * copies,), jnp.uint32)
 
         def repeated(x: Array) -> Array:
-            return jnp.broadcast_to(x, (config.draws, *x.shape)).reshape(-1, *x.shape[1:])
+            return jnp.broadcast_to(x, (draws, *x.shape)).reshape(-1, *x.shape[1:])
 
         state = jax.tree.map(repeated, view.state)
         mind: Any = ()
-        habits = belief = jnp.zeros((config.draws * copies, self.game_seats - 1, 0))
+        habits = belief = jnp.zeros((draws * copies, self.game_seats - 1, 0))
         if not config.direct_om:
             belief, counts, habits = (
                 repeated(x) for x in (memory.belief, memory.counts, self.habits(memory))
@@ -157,7 +159,7 @@ class HOPPlayer(Player):
             guides=config.guides and config.characters > 0 and not self.learning,
         )
         found = search(world, game, config.search_config, state, mind, seeds)
-        return mean_over_draws(found, view.observation.legal, config.draws)
+        return mean_over_draws(found, view.observation.legal, draws)
 
     # --- believing -----------------------------------------------------------------------------
 

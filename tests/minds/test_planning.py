@@ -9,7 +9,7 @@ import pytest
 from exhaustive import exact_q
 
 from coplay.errors import UserError
-from coplay.games.board import uniform
+from coplay.games.board import STAY, uniform
 from coplay.games.stag_hunt import (
     HUNT_HARE,
     HUNT_STAG,
@@ -98,6 +98,38 @@ def test_frozen_luck_is_optimistic_and_resampling_is_not() -> None:
     assert (fresh.q.argmax(1) == HUNT_STAG).mean() > 0.9
     # Exploring costs: means lie below the exact value, and never far above it.
     assert exact.max() * 0.6 < fresh.q[:, HUNT_STAG].mean() < exact.max() + 0.1
+
+
+class Moody(KnownWorld):
+    """The co-player stays where it is (mind 0) or acts like NS (mind 1, in 3 of 10 cases)."""
+
+    def others(self, game: Any, observation: Any, state: Any, mind: Any) -> Any:
+        still = jnp.log(jnp.maximum((jnp.arange(7) == STAY).astype(jnp.float32), 1e-30))
+        acts = super().others(game, observation, state, mind)
+        return jnp.where((mind == 1)[:, None, None], acts, still)
+
+    def another_mind(self, luck: Any, mind: Any) -> Any:
+        return (luck[:, 0] < 0.3).astype(jnp.int32)
+
+
+def test_a_shared_tree_averages_over_what_others_may_have_in_mind() -> None:
+    """Both stand on the stag with one step left: hunting it is worth half a stag if the other
+    hunts, too."""
+    states = repeated(placed([1, 1], stag=1, hare=5, time=5), 4)
+    config = SearchConfig(400, 1, exploration=4.0, resample=True, shared=True, normalise=False)
+    seeds = mixed(jnp.arange(1, 5, dtype=jnp.uint32))
+    mind = jnp.zeros(4, jnp.int32)
+    run = jax.jit(
+        lambda states: search(Moody((certain,)), GAME, config, states, mind, seeds),
+        compiler_options=QUICK,
+    )
+    found = jax.tree.map(np.asarray, run(states))
+    alone = float(GAME.config.stag_reward) / 2
+    visits = found.visits[:, HUNT_STAG]
+    error = np.sqrt(0.3 * 0.7 / visits) * alone
+    assert (visits > 30).all()
+    assert (np.abs(found.q[:, HUNT_STAG] - 0.3 * alone) < 4 * error).all()
+    assert found.q[:, HUNT_STAG].std() > 0, "each tree has its own luck"
 
 
 @pytest.mark.parametrize("backend", ["coplay", "mctx"])
