@@ -83,7 +83,9 @@ def run_hop_plus_bench(arguments: HopPlusBenchArguments) -> int:
 def parts(game: Game, config: HopPlusConfig, copies: int, steps: int) -> list[Work]:
     """The whole update first, then its parts in their order."""
     seats = tuple(range(game.seats))
-    learner = HopPlus(config, view_shape(game), game.seats, seats, seats)
+    learner = HopPlus(
+        config=config, shape=view_shape(game), game_seats=game.seats, seats=seats, active=seats
+    )
     phase = Phase(0, ("hop-plus",) * game.seats, (learner,), ())
     streams, key = jnp.arange(game.seats), jax.random.key(1)
     state = jax.jit(lambda key: init_state(phase, game, key, copies, streams))(jax.random.key(0))

@@ -127,6 +127,14 @@ def test_codes_in_learning_are_those_it_acted_by(played: Any) -> None:
     )
 
 
+def test_the_best_possible_prediction_is_of_the_policies_that_acted(played: Any) -> None:
+    _, learner, state, (trajectory, _), watched = played
+    found = jax.jit(lambda s, w: learner._foreseen(s, w))(state, watched._replace(game=None))
+    probs = np.exp(np.asarray(trajectory.log_policy))[np.asarray(trajectory.alive)]
+    np.testing.assert_allclose(found["opponent_best_top1"], probs.max(-1).mean(), rtol=1e-5)
+    assert (np.asarray(found["opponent_top1"]) < 1).all()
+
+
 def test_players_that_share_what_they_infer_act_like_players_that_do_not(played: Any) -> None:
     game, learner, state, (trajectory, _), watched = played
     group = learner.group(state)
