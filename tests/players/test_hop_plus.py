@@ -19,7 +19,8 @@ from coplay.minds.networks import flatten, view_shape
 from coplay.players.hop_plus import HopPlus, _one_of
 from coplay.players.hop_plus_config import HopPlusConfig
 from coplay.players.hop_plus_models import HopPlusState, Watched, _newest
-from coplay.players.player import Group
+from coplay.players.hop_plus_player import HopPlusMemory, everyone
+from coplay.players.player import SEATS, Group
 from coplay.training.rollout import new_table, rollout
 
 FIELDS = {"height": 2, "width": 3, "players": 2, "stags": 1, "hares": 1, "horizon": 5}
@@ -57,12 +58,33 @@ def test_beginnings_are_drawn_from_the_mask() -> None:
     assert list(found) == [1, 3, 4] and counts.min() >= 99
 
 
+def test_what_is_known_of_three_seats_is_in_their_order() -> None:
+    seats, copies = 3, 2
+    mine = np.arange(seats * copies).reshape(seats, copies, 1).astype(np.float32)
+    found = np.asarray(jax.vmap(everyone, axis_name=SEATS)(jnp.asarray(mine)))
+    for seat in range(seats):
+        for other in range(seats):
+            np.testing.assert_array_equal(found[seat, :, other], mine[(seat + other) % seats])
+    # What a seat noted of all, ego-first, is put back to where they sit.
+    game = make_game("stag-hunt", players=seats)
+    learner = HopPlus(
+        config=HopPlusConfig(**SMALL),
+        shape=view_shape(game),
+        game_seats=seats,
+        seats=(1,),
+        active=(1,),
+    )
+    noted = jnp.asarray(found[1:2])[None]  # [time, own, copy, seat, unit]
+    known = learner._known(HopPlusMemory(noted, noted))
+    np.testing.assert_array_equal(known.z[0], np.swapaxes(mine, 0, 1))
+
+
 @pytest.fixture(scope="module")
 def played() -> tuple[Any, HopPlus, HopPlusState, Any, Watched]:
     """A learner in both seats after a rollout."""
     game = make_game("stag-hunt", **FIELDS)
     learner = HopPlus(
-        config=HopPlusConfig(imagination=0.5, **SMALL),
+        config=HopPlusConfig(imagination=0.5, parameters="separate", **SMALL),
         shape=view_shape(game),
         game_seats=2,
         seats=(0, 1),
