@@ -260,6 +260,7 @@ class HopPlus(Learner):
             lives=lives,
             known=known,
             own=of_seats(trajectory, self.active),
+            surest=jnp.exp(jnp.max(trajectory.log_policy, axis=-1)),
             alive=alive,
             joint=joint,
             state=trajectory.state,
@@ -312,8 +313,11 @@ class HopPlus(Learner):
         mask = lives.alive & jnp.asarray(np.tile(self._models.watched, some // seats))[:, None]
         found = accuracy(log_probs, lives.joint[..., 0].astype(jnp.int32), mask)
         count = len(self.active)
+        # Who knew every policy would be right as often as their most probable actions are taken.
+        best = masked_mean(new.surest, new.alive & self._models.watched, None)
         metrics = {
             "opponent_top1": jnp.full(count, found.top1),
+            "opponent_best_top1": jnp.full(count, best),
             "opponent_top3": jnp.full(count, found.top3),
             "opponent_held_loss": jnp.full(count, found.loss),
         }

@@ -52,7 +52,8 @@ class Watched(NamedTuple):
 
     game, state: to imagine from; states [time, copy, ...]. lives: [copy * seat] lines of all seats.
     known: [time, copy, seat, ...] what players knew of all seats when they decided. own: the part
-    of the active seats. alive, joint: [time, copy, seat] who was in the game, and what all did.
+    of the active seats. surest: the probability of everybody's most probable action, by the policy
+    that acted. alive, joint: [time, copy, seat] who was in the game, and what all did.
     last_alive, everyone_last: [copy, seat] after the last step and its reset.
     """
 
@@ -60,6 +61,7 @@ class Watched(NamedTuple):
     lives: Steps
     known: HopPlusMemory
     own: Trajectory
+    surest: Float[Array, "time copy seat"]
     alive: Bool[Array, "time copy seat"]
     joint: Int[Array, "time copy seat"]
     state: Any

@@ -19,7 +19,8 @@ from coplay.minds.networks import flatten, view_shape
 from coplay.players.hop_plus import HopPlus, _one_of
 from coplay.players.hop_plus_config import HopPlusConfig
 from coplay.players.hop_plus_models import HopPlusState, Watched, _newest
-from coplay.players.player import Group
+from coplay.players.hop_plus_player import HopPlusMemory, everyone
+from coplay.players.player import SEATS, Group
 from coplay.training.rollout import new_table, rollout
 
 FIELDS = {"height": 2, "width": 3, "players": 2, "stags": 1, "hares": 1, "horizon": 5}
@@ -57,12 +58,33 @@ def test_beginnings_are_drawn_from_the_mask() -> None:
     assert list(found) == [1, 3, 4] and counts.min() >= 99
 
 
+def test_what_is_known_of_three_seats_is_in_their_order() -> None:
+    seats, copies = 3, 2
+    mine = np.arange(seats * copies).reshape(seats, copies, 1).astype(np.float32)
+    found = np.asarray(jax.vmap(everyone, axis_name=SEATS)(jnp.asarray(mine)))
+    for seat in range(seats):
+        for other in range(seats):
+            np.testing.assert_array_equal(found[seat, :, other], mine[(seat + other) % seats])
+    # What a seat noted of all, ego-first, is put back to where they sit.
+    game = make_game("stag-hunt", players=seats)
+    learner = HopPlus(
+        config=HopPlusConfig(**SMALL),
+        shape=view_shape(game),
+        game_seats=seats,
+        seats=(1,),
+        active=(1,),
+    )
+    noted = jnp.asarray(found[1:2])[None]  # [time, own, copy, seat, unit]
+    known = learner._known(HopPlusMemory(noted, noted))
+    np.testing.assert_array_equal(known.z[0], np.swapaxes(mine, 0, 1))
+
+
 @pytest.fixture(scope="module")
 def played() -> tuple[Any, HopPlus, HopPlusState, Any, Watched]:
     """A learner in both seats after a rollout."""
     game = make_game("stag-hunt", **FIELDS)
     learner = HopPlus(
-        config=HopPlusConfig(imagination=0.5, **SMALL),
+        config=HopPlusConfig(imagination=0.5, parameters="separate", **SMALL),
         shape=view_shape(game),
         game_seats=2,
         seats=(0, 1),
@@ -125,6 +147,14 @@ def test_codes_in_learning_are_those_it_acted_by(played: Any) -> None:
         rtol=1e-3,
         atol=1e-4,
     )
+
+
+def test_the_best_possible_prediction_is_of_the_policies_that_acted(played: Any) -> None:
+    _, learner, state, (trajectory, _), watched = played
+    found = jax.jit(lambda s, w: learner._foreseen(s, w))(state, watched._replace(game=None))
+    probs = np.exp(np.asarray(trajectory.log_policy))[np.asarray(trajectory.alive)]
+    np.testing.assert_allclose(found["opponent_best_top1"], probs.max(-1).mean(), rtol=1e-5)
+    assert (np.asarray(found["opponent_top1"]) < 1).all()
 
 
 def test_players_that_share_what_they_infer_act_like_players_that_do_not(played: Any) -> None:
