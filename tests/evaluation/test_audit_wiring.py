@@ -14,6 +14,7 @@ from coplay import cli
 from coplay.evaluation.audit_wiring import (
     Course,
     audit_wiring,
+    constants,
     data_check,
     influences,
     input_check,
@@ -24,6 +25,7 @@ from coplay.evaluation.audit_wiring import (
     ratio_check,
 )
 from coplay.evaluation.wiring_fields import alternatives, coefficient_check, field_check
+from coplay.games import make_game
 from coplay.games.stag_hunt import StagHunt, StagHuntConfig
 from coplay.minds.networks import view_shape
 from coplay.players.hyper_config import HyperMAPPOConfig
@@ -33,6 +35,7 @@ from coplay.players.mappo_config import MAPPOConfig
 from coplay.players.player import Group
 from coplay.players.ppo import PPO, PPOConfig, PPOState
 from coplay.training.config import TrainConfig
+from coplay.training.rollout import new_table
 
 SMALL = StagHuntConfig(height=3, width=3, players=3, stags=1, hares=2, horizon=5)
 GAME = StagHunt(SMALL)
@@ -120,6 +123,26 @@ def test_declared_inputs_and_data_without_effect_are_named() -> None:
     check = data_check(mine, course(PPO), update)
     assert not check.passed and "without effect: .episode_steps." in check.detail
     assert check.figures["data"][".reward"] > 0
+
+
+def test_what_a_game_leaves_constant_is_told_from_what_it_changes() -> None:
+    for game, constant in ((make_game("hidden-target"), True), (GAME, False)):
+        table = jax.jit(lambda key, game=game: new_table(game, (), key, 6))(jax.random.key(0))
+        found = constants(game, table)
+        assert bool(found["view"]) == bool(found["others"]) == constant
+        assert not found["state"]  # the targets are in it
+
+
+def test_constant_inputs_are_reported_and_others_still_fail() -> None:
+    game = make_game("hidden-target", players=3)
+    seats = (0, 1, 2)
+    mine = SaysMore(
+        config=OddConfig(), shape=view_shape(game), game_seats=3, seats=seats, active=seats
+    )
+    played = quick(lambda key: play_course(game, mine, key, 4, 8), jax.random.key(0))
+    check = input_check(game, mine, played(jax.random.key(0)))
+    assert not check.passed and check.figures["constant"] == ["view", "others"]
+    assert check.detail.startswith("declared and without effect: last_reward.")
 
 
 def test_coefficients_without_effect_are_named() -> None:
