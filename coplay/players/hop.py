@@ -475,7 +475,7 @@ class HOP(Learner):
         )(salt)
 
     def _foresight(
-        self, opponents: Network, new: Watched, surest: Float[Array, "row seat"]
+        self, opponents: Network, new: Watched, surest: Float[Array, "row player"]
     ) -> dict[str, Float[Array, "seat *action"]]:
         """How well the opponent models of each active seat [own, model, ...] foresee what was just
         played, before they learn from it, given the goals known in hindsight; `opponent_best`: what
