@@ -290,9 +290,16 @@ def test_targets_are_returns_within_the_episode() -> None:
 )
 def test_learning_brings_models_actor_and_critic_closer(fields: dict[str, Any]) -> None:
     hop = learner((0, 1), updates=40, batch=64, learning_rate=0.01, **fields)
-    watched = hop.watch(GAME, jax.tree.map(jnp.asarray, played(hop)[1]))
+    trajectory = played(hop)[1]
+    watched = hop.watch(GAME, jax.tree.map(jnp.asarray, trajectory))
     _, before = updated(hop, watched)
     _, after = updated(hop, watched, times=6)
+    surest = np.exp(trajectory.log_policy.max(-1)).reshape(-1, SEATS)
+    seen = np.asarray(watched[0].alive & watched[0].labelled)
+    for seat in (0, 1):
+        others = [other for other in range(SEATS) if other != seat]
+        best = surest[:, others][seen[:, others]].mean()
+        np.testing.assert_allclose(before["opponent_best"][seat], best, rtol=1e-5)
     for name in ("policy_loss", "value_loss", "opponent_loss"):
         assert before[name].shape == (2,) and (after[name] < before[name]).all(), name
     assert (after["opponent_top1"] >= before["opponent_top1"]).all()
