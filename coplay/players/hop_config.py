@@ -30,7 +30,8 @@ class HOPConfig:
     activation: Activation = "tanh"
     """Function between the layers of the networks."""
     warm_start: str = ""
-    """A run of ppo whose actor and critic to begin with, e.g. runs/ppo or runs/ppo@seed=3."""
+    """A run of ppo whose actor and critic to begin with, e.g. runs/ppo or runs/ppo@seed=3; it must
+    have the same network (coplay train ppo --network centred), hidden layers and activation."""
 
     planner: Literal["on", "off"] = "on"
     """off: act by the actor alone, without search."""

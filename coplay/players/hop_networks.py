@@ -76,8 +76,9 @@ def warm_started(
     loaded, wanted = (actor, critic), (networks.actor, networks.critic)
     if _form(loaded) != _form(wanted):
         raise UserError(
-            f"warm_start '{path}': its networks have other shapes; train "
-            "both with the same network, hidden, channels and activation, and without shared+id"
+            f"warm_start '{path}': its networks have other shapes "
+            f"(network={learner.config.network}, hidden={learner.config.hidden}); train both with the same network, hidden, channels "
+            "and activation, for instance coplay train ppo --network centred, and without shared+id"
         )
     return networks._replace(actor=actor, critic=critic)
 

@@ -403,7 +403,7 @@ def test_a_run_resumes_exactly_and_its_player_plays_with_or_without_search(tmp_p
 @pytest.mark.slow
 def test_a_run_starts_from_ppo(tmp_path: Path) -> None:
     fields = {k: v for k, v in RUN.items() if k != "episodes"} | {"episodes": 4, "hidden": (8,)}
-    coplay.train("ppo", out=tmp_path / "ppo", steps=32, minibatches=1, **fields)
+    coplay.train("ppo", out=tmp_path / "ppo", steps=32, minibatches=1, network="centred", **fields)
     hop = learner((0, 1, 2), warm_start=str(tmp_path / "ppo"))
     state = jax.jit(lambda: hop.init(jax.random.key(0), jnp.arange(SEATS)))()
     ppo = learned(tmp_path / "ppo")[0]
@@ -413,6 +413,7 @@ def test_a_run_starts_from_ppo(tmp_path: Path) -> None:
         ppo.actor,
     )
     assert not np.asarray(state.networks.actor.layers[0].weight)[..., -hop._told :].any()
-    with pytest.raises(UserError, match="other shapes"):
-        other = learner((0,), warm_start=str(tmp_path / "ppo"), hidden=(4,))
-        jax.eval_shape(lambda: other.init(jax.random.key(0), jnp.arange(SEATS)))
+    for different in ({"hidden": (4,)}, {"network": "mlp"}):
+        with pytest.raises(UserError, match=r"other shapes \(network=centred"):
+            other = learner((0,), warm_start=str(tmp_path / "ppo"), **different)
+            jax.eval_shape(lambda other=other: other.init(jax.random.key(0), jnp.arange(SEATS)))
