@@ -77,8 +77,9 @@ def warm_started(
     if _form(loaded) != _form(wanted):
         raise UserError(
             f"warm_start '{path}': its networks have other shapes "
-            f"(network={learner.config.network}, hidden={learner.config.hidden}); train both with the same network, hidden, channels "
-            "and activation, for instance coplay train ppo --network centred, and without shared+id"
+            f"(network={learner.config.network}, hidden={learner.config.hidden}); "
+            "train both with the same network, hidden, channels and activation, "
+            "for instance coplay train ppo --network centred, and without shared+id"
         )
     return networks._replace(actor=actor, critic=critic)
 
