@@ -16,6 +16,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Integer
 
+from coplay.sums import sum_in_order
+
 
 class Goals(eqx.Module):
     """The goals of a game's players; states are single states of that game."""
@@ -87,8 +89,8 @@ def restricted(
 ) -> Float[Array, "*batch goal"]:
     """Weights as probabilities of the open candidates; even ones if all their weight is gone."""
     kept = jnp.where(open_, weights, 0.0)
-    total = jnp.sum(kept, axis=-1, keepdims=True)
-    even = open_ / jnp.maximum(jnp.sum(open_, axis=-1, keepdims=True), 1)
+    total = sum_in_order(kept, keepdims=True)
+    even = open_ / jnp.maximum(sum_in_order(open_.astype(jnp.int32), keepdims=True), 1)
     # Below this a quotient of float32 numbers is no longer meaningful.
     return jnp.where(total > 1e-30, kept / jnp.where(total > 1e-30, total, 1.0), even)
 

@@ -15,6 +15,7 @@ from coplay.games.drawing import Icon, hare_icon, stag_icon
 from coplay.games.game import Observation, Outcome, ScriptedPolicy
 from coplay.games.goals import Goals, restricted
 from coplay.games.walls import WallMaps, draw_wall_maps
+from coplay.sums import sum_in_order
 
 HUNT_STAG, HUNT_HARE = 5, 6
 
@@ -164,14 +165,14 @@ class StagHunt(BoardGame):
         caught = jnp.sum(hunters, axis=0) >= np.where(is_stag, 2, 1)
         hunters &= caught
         strength = jnp.where(hunters, state.strength[:, None], 0.0)
-        total = jnp.sum(strength, axis=0)
+        total = sum_in_order(strength, axis=0)
         share = jnp.where(
             total > 0,
             strength / jnp.where(total > 0, total, 1.0),
             hunters / jnp.maximum(jnp.sum(hunters, axis=0), 1),
         )
         worth = np.where(is_stag, config.stag_reward, config.hare_reward).astype(np.float32)
-        reward = jnp.sum(share * worth, axis=1)
+        reward = sum_in_order(share * worth)
         reward += jnp.where(state.alive, jnp.float32(config.time_reward), 0.0)
 
         left = jnp.any(hunters, axis=1)

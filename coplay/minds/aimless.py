@@ -62,5 +62,5 @@ def with_chance(
     log_probs: Float[Array, "*batch goal action"], legal: Bool[Array, "*batch action"]
 ) -> Float[Array, "*batch goals action"]:
     """Log-probabilities of actions for every goal, and for no goal at all."""
-    even = categorical.log_policy(jnp.zeros(legal.shape), legal)
+    even = categorical.even(legal)
     return jnp.concatenate([log_probs, even[..., None, :]], axis=-2)

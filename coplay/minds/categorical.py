@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from coplay.sums import sum_in_order
+
 NEVER, ILLEGAL = -1e9, -1e30
 
 
@@ -17,6 +19,12 @@ def log_policy(
 ) -> Float[Array, "*batch action"]:
     """Log-probabilities with the illegal actions left out."""
     return jax.nn.log_softmax(jnp.where(legal, logits, ILLEGAL), axis=-1)
+
+
+def even(legal: Bool[Array, "*batch action"]) -> Float[Array, "*batch action"]:
+    """Log-probabilities of acting by chance."""
+    number = sum_in_order(legal.astype(jnp.float32), keepdims=True)
+    return jnp.where(legal, -jnp.log(number), ILLEGAL)
 
 
 def only_best(
@@ -47,14 +55,6 @@ def sample(
     # uniform * total may round up to total itself.
     last = actions - 1 - jnp.argmax(jnp.flip(probs > 0, axis=-1), axis=-1)
     return jnp.minimum(action, last).astype(jnp.int32)
-
-
-def sum_in_order(values: Float[Array, "*batch n"]) -> Float[Array, "*batch"]:
-    """The sum along the last axis from left to right, as a running sum would give it."""
-    total = jnp.zeros(values.shape[:-1], values.dtype)
-    for index in range(values.shape[-1]):
-        total = total + values[..., index]
-    return total
 
 
 def take(

@@ -6,6 +6,7 @@ Of the inputs of a network on a board nearly all are 0. Where a game says which 
 
 import dataclasses
 import math
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -63,19 +64,18 @@ class MarkedWorld(GoalWorld):
         self, game: Game, observation: Observation, state: State, mind: Mind
     ) -> Float[Array, "tree other action"]:
         marks, time = self._marks(game, state)[:, 1:], observation.features[:, 0, -1]
-        others, rows, units = self.other_rows.shape
-        # All rows in one table, those of the next co-player after those of the one before.
-        shift = jnp.arange(others)[:, None] * rows
-        first = time[:, None] * self.other_rows[:, None, -2]  # [other, tree, unit]
-        seen = summed(self.other_rows.reshape(-1, units), shift + marks)  # [tree, other, unit]
-        first = first + jnp.moveaxis(seen, 1, 0)
-        layer = self.opponents.layers[0]
+        rows = self.other_rows.shape[1]
+        goal, layer = self.goals_seen(state, mind), self.opponents.layers[0]
         weight = layer.weight[..., rows - 1 :]  # [other or 1, unit, feature]
-        goal = self.goals_seen(state, mind)
-        by_other = jnp.moveaxis(goal, 1, 0)
-        for feature in range(weight.shape[-1]):
-            first = first + by_other[..., feature, None] * weight[:, None, :, feature]
-        logits = _rest(self.opponents, first + layer.bias[:, None])
+        parts = []
+        # One co-player after the other: on CPU quicker than lookups [tree, other].
+        for other, table in enumerate(self.other_rows):
+            first = time[:, None] * table[-2] + summed(table, marks[:, other])
+            model = min(other, len(weight) - 1)
+            for feature in range(weight.shape[-1]):
+                first = first + goal[:, other, feature, None] * weight[model, :, feature]
+            parts.append(first + layer.bias[model])
+        logits = _rest(self.opponents, jnp.stack(parts))
         legal = observation.legal[:, 1:]
         expected = categorical.log_policy(jnp.moveaxis(logits, 0, 1), legal)
         return self.by_chance(expected, goal, legal)
@@ -87,11 +87,13 @@ class MarkedWorld(GoalWorld):
         first = time[:, None] * self.own_rows[-2] + summed(self.own_rows, marks)
         told = circumstances(game, state, self.goals, self.belief, drive, self.drives)
         inputs = self.own_rows.shape[0] - 1
-        actor, critic = self.actor.layers[0], self.critic.layers[0]
-        split = actor.bias.shape[0]
-        seen = first[:, :split] + told @ actor.weight[:, inputs:].T + actor.bias
-        judged = first[:, split:] + told @ critic.weight[:, inputs:].T + critic.bias
-        logits, value = rest_of(self.actor, seen), rest_of(self.critic, judged)
+        layers = self.actor.layers[0], self.critic.layers[0]
+        weight = jnp.concatenate([layer.weight[:, inputs:] for layer in layers])
+        bias = jnp.concatenate([layer.bias for layer in layers])
+        # Actor and critic in one piece: read by two, every row would be written out first.
+        act = activation(self.actor)
+        seen, judged = jnp.split(act(first + told @ weight.T + bias), 2, axis=-1)
+        logits, value = after_first(self.actor, seen), after_first(self.critic, judged)
         return categorical.log_policy(logits, observation.legal), value[..., 0]
 
 
@@ -110,18 +112,21 @@ def _rows(weight: Float[Array, "*other unit input"]) -> Float[Array, "*other row
     return jnp.concatenate([rows, jnp.zeros_like(rows[..., :1, :])], axis=-2)
 
 
-def rest_of(network: Network, first: Float[Array, "*batch unit"]) -> Float[Array, "*batch output"]:
-    """A network's outputs from what its first layer gave."""
-    act = jnp.tanh if network.activation == "tanh" else jax.nn.relu
-    x = act(first)
+def activation(network: Network) -> Callable[[Array], Array]:
+    """The function between its layers."""
+    return jnp.tanh if network.activation == "tanh" else jax.nn.relu
+
+
+def after_first(network: Network, x: Float[Array, "*batch unit"]) -> Float[Array, "*batch output"]:
+    """A network's outputs from the units of its first layer."""
     for layer in network.layers[1:]:
-        x = act(layer(x))
+        x = activation(network)(layer(x))
     return network.head(x)
 
 
 def _rest(models: Network, first: Float[Array, "other tree unit"]) -> Float[Array, "other tree n"]:
     """`rest_of` by models [other or 1, ...]."""
-    number = models.head.bias.shape[0]
+    number, units = models.head.bias.shape[0], activation(models)(first)
     if number == 1:
-        return rest_of(jax.tree.map(lambda x: x[0], models), first)
-    return jax.vmap(rest_of)(models, first)
+        return after_first(jax.tree.map(lambda x: x[0], models), units)
+    return jax.vmap(after_first)(models, units)

@@ -29,6 +29,7 @@ from coplay.minds.selection import (
     priors,
     root_logits,
 )
+from coplay.sums import sum_in_order
 
 Embedding = Any  # what the model needs to know of a node: a pytree of arrays [tree, ...]
 
@@ -96,7 +97,7 @@ class Way(NamedTuple):
     levels: Int[Array, ""]
     edge: Int[Array, " tree"]
     child: Int[Array, " tree"]
-    notes: Float[Array, "level 5 tree"]
+    notes: Float[Array, "level 4 tree"]
 
 
 def grow(
@@ -127,7 +128,7 @@ def grow(
         reward=room(nothing),
         discount=room(nothing),
     )
-    Carry = tuple[Tree, Embedding, Float[Array, "level 5 tree"]]
+    Carry = tuple[Tree, Embedding, Float[Array, "level 4 tree"]]
 
     def simulate(number: Int[Array, ""], carry: Carry) -> Carry:
         tree, memory, notes = carry
@@ -149,7 +150,7 @@ def grow(
         old = jnp.where(way.child < UNVISITED, -2 - way.child, way.child)
         return _up(tree, way, jnp.where(new, made, old)), memory, way.notes
 
-    start = (tree, jax.tree.map(room, embedding), jnp.zeros((levels, 5, trees)))
+    start = (tree, jax.tree.map(room, embedding), jnp.zeros((levels, 4, trees)))
     return jax.lax.fori_loop(0, rules.simulations, simulate, start)[0]
 
 
@@ -187,7 +188,7 @@ def best_q(tree: Tree) -> Float[Array, "tree action"]:
 
 def _down(
     tree: Tree,
-    notes: Float[Array, "level 5 tree"],
+    notes: Float[Array, "level 4 tree"],
     number: Int[Array, ""],
     legal: Bool[Array, "tree action"],
     rules: Rules,
@@ -197,11 +198,9 @@ def _down(
     ids = jnp.arange(trees)
     children, values, raws = (x.reshape(-1) for x in (tree.child, tree.value, tree.raw))
 
-    def noted(way: Way, passed: Array, action: Array, here: Node) -> Float[Array, "level 5 tree"]:
-        chosen = action == jnp.arange(actions)[:, None]
-        visits = jnp.sum(jnp.where(chosen, here.visits, 0.0), axis=0)
+    def noted(way: Way, passed: Array, action: Array, here: Node) -> Float[Array, "level 4 tree"]:
         row = (passed.astype(jnp.float32), action.astype(jnp.float32))
-        rows = jnp.stack([*row, here.node_visits, here.value, visits])
+        rows = jnp.stack([*row, here.node_visits, here.value])
         return jax.lax.dynamic_update_slice(way.notes, rows[None], (way.levels, 0, 0))
 
     def begin() -> Way:
@@ -234,7 +233,7 @@ def _node(
     edges: Float[Array, "tree number"], value: Float[Array, " tree"], raw: Float[Array, " tree"]
 ) -> Node:
     prior, visits, q = edges.T.reshape(3, -1, edges.shape[0])
-    return Node(prior, visits, q, 1.0 + jnp.sum(visits, axis=0), value, raw)
+    return Node(prior, visits, q, 1.0 + sum_in_order(visits, axis=0), value, raw)
 
 
 # --- new nodes, and up ---------------------------------------------------------------------------
@@ -287,7 +286,7 @@ def _up(tree: Tree, way: Way, leaf: Int[Array, " tree"]) -> Tree:
     def back(carry: tuple) -> tuple:
         level, below, gained, later, edges, value = carry
         level = level - 1
-        passed, chosen, node_visits, node_value, visits = way.notes[level]
+        passed, chosen, node_visits, node_value = way.notes[level]
         node = passed.astype(jnp.int32)
         reward, discount = (x.at[below].get(mode=SAFE) for x in (rewards, discounts))
         returned = reward + discount * gained
@@ -296,7 +295,7 @@ def _up(tree: Tree, way: Way, leaf: Int[Array, " tree"]) -> Tree:
         # Beyond the end of a tree's way node is N: these writes fall outside and are dropped.
         place = node * trees + ids
         first = place * (3 * actions) + chosen.astype(jnp.int32)
-        edges = edges.at[first + actions].set(visits + 1.0, **how)
+        edges = edges.at[first + actions].add(1.0, **how)
         edges = edges.at[first + 2 * actions].set(q, **how)
         value = value.at[place].set(mean, **how)
         on = node < nodes

@@ -14,6 +14,7 @@ from coplay.minds import categorical
 from coplay.minds.networks import Network, flatten
 from coplay.minds.opponent_model import predict
 from coplay.minds.planning import Mind, World
+from coplay.sums import sum_in_order
 
 EVEN = 0.2
 """How much of the prior is spread over all actions where some are tried first."""
@@ -68,9 +69,9 @@ class GoalWorld(World):
     drive: [tree] of the planner; -1: none. drives: how many there are.
     goals: what the co-players may be after; None: their models see the ego views alone, and minds
         are empty. aimless: the last candidate is to act by chance.
-    guides: the planner also tries what it would do with each of the drives, and a position is worth
-        what the best of them expects of it. A drive counts only a part of the rewards, so who
-        follows it gets no less than it expects.
+    guides: a planner without a drive also tries what it would do with each of the drives, and a
+        position is worth what the best of them expects of it. A drive counts only a part of the
+        rewards, so who follows it gets no less than it expects.
     """
 
     actor: Network
@@ -103,7 +104,7 @@ class GoalWorld(World):
             return jnp.zeros((*self.habits.shape[:2], 0))
         features = jax.vmap(self.goals.features)(state)[:, 1:]
         chosen = mind.goal[..., None] == jnp.arange(features.shape[2])  # [tree, other, goal]
-        return jnp.sum(jnp.where(chosen[..., None], features, 0.0), axis=2)
+        return sum_in_order(jnp.where(chosen[..., None], features, 0.0), axis=2)
 
     def by_chance(
         self,
@@ -114,17 +115,16 @@ class GoalWorld(World):
         """What is expected of co-players with these goals, where aimless ones act by chance."""
         if not self.aimless:
             return expected
-        even = categorical.log_policy(jnp.zeros(legal.shape), legal)
-        return jnp.where(goal[..., -1:] > 0, even, expected)
+        return jnp.where(goal[..., -1:] > 0, categorical.even(legal), expected)
 
     def judge(
         self, game: Game, observation: Observation, state: State, mind: Mind
     ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
         if not self.guides:
             return self.judged(game, observation, state, self.drive)
-        drives = jnp.broadcast_to(
-            jnp.arange(self.drives)[:, None], (self.drives, *self.drive.shape)
-        )
+        # Who has a drive follows no other.
+        free = self.drive < 0
+        drives = jnp.where(free, jnp.arange(self.drives)[:, None], self.drive)
         log_policies, values = jax.vmap(partial(self.judged, game, observation, state))(
             jnp.concatenate([self.drive[None], drives])
         )
@@ -195,7 +195,7 @@ def circumstances(
         return flags
     features = jax.vmap(goals.features)(state)[:, 1:]
     open_ = jax.vmap(goals.open)(state)[:, 1:]
-    mean = jnp.sum(restricted(belief, open_)[..., None] * features, axis=2)
+    mean = sum_in_order(restricted(belief, open_)[..., None] * features, axis=2)
     there = jax.vmap(game.alive)(state)[:, 1:]
     known = jnp.where(there[..., None], mean, 0.0)
     return jnp.concatenate([flags, known.reshape(*drive.shape, -1)], axis=-1)

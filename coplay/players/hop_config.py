@@ -83,17 +83,18 @@ class HOPConfig:
     characters: float = 0.5
     """Self-play: share of the game copies in which all seats but one take on characters: they value
     only a part of the rewards, or act by chance; 0: all are always themselves (the paper)."""
-    characters_from: int = 150
-    """How many episodes of each of these copies are played without characters first. Among
-    strangers from the start, players settle for what needs nobody (in Stag Hunt for hares)."""
+    characters_from: int = 0
+    """How many episodes of each of these copies are played without characters first. With
+    guides=False about 150 are needed: among strangers from the start, players that follow no guides
+    settle for what needs nobody (in Stag Hunt for hares)."""
     character_episodes: int = 16
     """How many episodes a seat keeps a character."""
     character_beta: float = 40.0
     """beta of characters: who wants one thing only goes for it straight."""
     guides: bool = True
-    """Once it plays among others (not in self-play with characters): search also tries what the
-    player would do with each of the drives it knows from its characters, and judges a position by
-    the most hopeful of them."""
+    """Search also tries what the player would do with each of the drives it knows from its
+    characters, and judges a position by the most hopeful of them. While learning, too: who is
+    itself hopes for what characters have learned to get, and meets others that hope for it."""
     prior: Literal["dirichlet", "exponential"] = "dirichlet"
     """Beliefs about habits: counts over a concentration, or the paper's exponential form."""
     remember: float = 0.9

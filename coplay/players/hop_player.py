@@ -156,7 +156,7 @@ class HOPPlayer(Player):
             drives=self.shape.drives,
             goals=None if config.direct_om else self.goals(game),
             aimless=config.expects_aimless,
-            guides=config.guides and config.characters > 0 and not self.learning,
+            guides=config.guides and config.characters > 0,
         )
         found = search(world, game, config.search_config, state, mind, seeds)
         return mean_over_draws(found, view.observation.legal, draws)

@@ -90,3 +90,14 @@ def test_guides_judge_by_the_most_hopeful_drive() -> None:
     np.testing.assert_allclose(value, np.max([one[1] for one in each], axis=0), rtol=1e-5)
     expected = np.mean([np.exp(one[0]) for one in each], axis=0)
     np.testing.assert_allclose(np.exp(log_policy), expected, rtol=1e-4, atol=1e-6)
+
+
+def test_who_has_a_drive_follows_no_guide() -> None:
+    game = make_game("stag-hunt")
+    world, state, mind, _ = arbitrary_searches(game, 12, (8,))
+    driven = dataclasses.replace(world, drive=jnp.full(12, 1))
+    mine = own(jax.vmap(game.observe)(state))
+    expected = driven.judge(game, mine, state, mind)
+    found = dataclasses.replace(driven, guides=True).judge(game, mine, state, mind)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)

@@ -1,0 +1,19 @@
+"""Sums along short axes.
+
+On CPU a sum along an axis of a few numbers is a call into a library, with all its numbers written
+out first. Added up one by one it becomes part of the loop that made them.
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Shaped
+
+
+def sum_in_order(
+    values: Shaped[Array, "..."], axis: int = -1, keepdims: bool = False
+) -> Shaped[Array, "..."]:
+    """The sum along a short axis from left to right, as a running sum would give it."""
+    parts = jnp.moveaxis(values, axis, 0)
+    total = jnp.zeros(parts.shape[1:], values.dtype)
+    for part in parts:
+        total = total + part
+    return jnp.expand_dims(total, axis) if keepdims else total
