@@ -90,8 +90,8 @@ class Way(NamedTuple):
 
     levels: how long the longest is. edge: the last action of each tree's way, as node * A + action
     of A actions. child: what that leads to (see `Tree`).
-    notes: for each level the node passed, the action chosen there, the visits and the value of the
-    node and the visits of the action so far. Beyond the end of a tree's way node is N.
+    notes: for each level the node passed, the action chosen there, and the visits and the value of
+    the node so far. Beyond the end of a tree's way node is N.
     """
 
     levels: Int[Array, ""]
