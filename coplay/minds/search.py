@@ -34,6 +34,10 @@ from coplay.sums import sum_in_order
 Embedding = Any  # what the model needs to know of a node: a pytree of arrays [tree, ...]
 
 UNVISITED = -1
+CROWD = 512
+"""From so many trees on, those with the longest ways go on without the others."""
+FEW = 4
+"""One in so many of a crowd goes on."""
 
 
 class Judged(NamedTuple):
@@ -85,19 +89,30 @@ class Tree(NamedTuple):
         return self.edges[..., 2 * self.actions :]
 
 
+class Notes(NamedTuple):
+    """What ways pass, [level, 4, tree]: the node, the action chosen there, and the visits and the
+    value of the node so far. Beyond the end of a tree's way node is N. late: of the trees that go
+    on while the others are done."""
+
+    all: Float[Array, "level 4 tree"]
+    late: Float[Array, "level 4 few"]
+
+
 class Way(NamedTuple):
     """The ways down of one simulation.
 
-    levels: how long the longest is. edge: the last action of each tree's way, as node * A + action
-    of A actions. child: what that leads to (see `Tree`).
-    notes: for each level the node passed, the action chosen there, and the visits and the value of
-    the node so far. Beyond the end of a tree's way node is N.
+    levels: how long the longest is. early: how many of these levels all trees went together.
+    late: the trees that went on from there; the number of trees where there are fewer.
+    edge: the last action of each tree's way, as node * A + action of A actions.
+    child: what that leads to (see `Tree`).
     """
 
     levels: Int[Array, ""]
+    early: Int[Array, ""]
+    late: Int[Array, " few"]
     edge: Int[Array, " tree"]
     child: Int[Array, " tree"]
-    notes: Float[Array, "level 4 tree"]
+    notes: Notes
 
 
 def grow(
@@ -128,7 +143,9 @@ def grow(
         reward=room(nothing),
         discount=room(nothing),
     )
-    Carry = tuple[Tree, Embedding, Float[Array, "level 4 tree"]]
+    few = trees // FEW if trees >= CROWD else 0
+    notes = Notes(jnp.zeros((levels, 4, trees)), jnp.zeros((levels, 4, few)))
+    Carry = tuple[Tree, Embedding, Notes]
 
     def simulate(number: Int[Array, ""], carry: Carry) -> Carry:
         tree, memory, notes = carry
@@ -150,7 +167,7 @@ def grow(
         old = jnp.where(way.child < UNVISITED, -2 - way.child, way.child)
         return _up(tree, way, jnp.where(new, made, old)), memory, way.notes
 
-    start = (tree, jax.tree.map(room, embedding), jnp.zeros((levels, 4, trees)))
+    start = (tree, jax.tree.map(room, embedding), notes)
     return jax.lax.fori_loop(0, rules.simulations, simulate, start)[0]
 
 
@@ -186,30 +203,59 @@ def best_q(tree: Tree) -> Float[Array, "tree action"]:
 # --- down ----------------------------------------------------------------------------------------
 
 
+class Going(NamedTuple):
+    """Ways of some trees, see `Way`. notes: of these trees."""
+
+    levels: Int[Array, ""]
+    edge: Int[Array, " some"]
+    child: Int[Array, " some"]
+    notes: Float[Array, "level 4 some"]
+
+
 def _down(
     tree: Tree,
-    notes: Float[Array, "level 4 tree"],
+    notes: Notes,
     number: Int[Array, ""],
     legal: Bool[Array, "tree action"],
     rules: Rules,
 ) -> Way:
-    """The way of every tree to an action not taken before, an end, or the depth limit."""
+    """The way of every tree to an action not taken before, an end, or the depth limit.
+
+    A loop lasts as long as its longest way, about twice the mean. In a crowd it stops when only a
+    few still go on, and these go on by themselves.
+    """
+    trees, few = notes.all.shape[-1], notes.late.shape[-1]
+    here = _node(tree.edges[0], tree.value[0], tree.raw[0])
+    action = choose_at_root(here, legal, number, rules)
+    root = jnp.zeros_like(action)
+    child = tree.child[0].reshape(-1)
+    child = child.at[jnp.arange(trees) * tree.actions + action].get(mode=SAFE)
+    first = _noted(notes.all, jnp.int32(0), root, action, here)
+    everyone = Going(jnp.int32(1), action, child, first)
+    everyone = _follow(tree, everyone, jnp.arange(trees), few, rules)
+    levels, edge, child, noted = everyone
+    late = jnp.zeros(0, jnp.int32)
+    last = Going(levels, late, late, notes.late)
+    if few:
+        going = child >= 0
+        place = jnp.where(going, jnp.cumsum(going) - 1, few)
+        late = jnp.full(few, trees, jnp.int32)
+        late = late.at[place].set(jnp.arange(trees, dtype=jnp.int32), mode="drop")
+        there = jnp.minimum(late, trees - 1)
+        onward = jnp.where(late < trees, child.at[there].get(mode=SAFE), UNVISITED)
+        last = Going(levels, edge.at[there].get(mode=SAFE), onward, notes.late)
+        last = _follow(tree, last, there, 0, rules)
+        edge = edge.at[late].set(last.edge, mode="drop", unique_indices=True)
+        child = child.at[late].set(last.child, mode="drop", unique_indices=True)
+    return Way(last.levels, levels, late, edge, child, Notes(noted, last.notes))
+
+
+def _follow(tree: Tree, way: Going, ids: Int[Array, " some"], enough: int, rules: Rules) -> Going:
+    """The ways of the trees `ids` until no more than `enough` go on."""
     nodes, trees, actions = tree.child.shape
-    ids = jnp.arange(trees)
     children, values, raws = (x.reshape(-1) for x in (tree.child, tree.value, tree.raw))
 
-    def noted(way: Way, passed: Array, action: Array, here: Node) -> Float[Array, "level 4 tree"]:
-        row = (passed.astype(jnp.float32), action.astype(jnp.float32))
-        rows = jnp.stack([*row, here.node_visits, here.value])
-        return jax.lax.dynamic_update_slice(way.notes, rows[None], (way.levels, 0, 0))
-
-    def begin() -> Way:
-        here = _node(tree.edges[0], tree.value[0], tree.raw[0])
-        action = choose_at_root(here, legal, number, rules)
-        way = Way(jnp.int32(0), action, children.at[ids * actions + action].get(mode=SAFE), notes)
-        return way._replace(levels=way.levels + 1, notes=noted(way, 0 * action, action, here))
-
-    def onward(way: Way) -> Way:
+    def onward(way: Going) -> Going:
         going = way.child >= 0
         at = jnp.maximum(way.child, 0)
         place = at * trees + ids
@@ -217,16 +263,29 @@ def _down(
         here = _node(tree.edges.at[at, ids].get(mode=SAFE), value, raw)
         action = choose_inside(here, rules)
         child = children.at[place * actions + action].get(mode=SAFE)
-        return Way(
+        return Going(
             levels=way.levels + 1,
             edge=jnp.where(going, at * actions + action, way.edge),
             child=jnp.where(going, child, way.child),
-            notes=noted(way, jnp.where(going, at, nodes), action, here),
+            notes=_noted(way.notes, way.levels, jnp.where(going, at, nodes), action, here),
         )
 
-    return jax.lax.while_loop(
-        lambda way: anywhere(way.child >= 0) & (way.levels < rules.depth), onward, begin()
-    )
+    def unfinished(way: Going) -> Bool[Array, ""]:
+        return anywhere(jnp.sum(way.child >= 0) > enough) & (way.levels < rules.depth)
+
+    return jax.lax.while_loop(unfinished, onward, way)
+
+
+def _noted(
+    notes: Float[Array, "level 4 some"],
+    level: Int[Array, ""],
+    passed: Int[Array, " some"],
+    action: Int[Array, " some"],
+    here: Node,
+) -> Float[Array, "level 4 some"]:
+    """The notes with one level more."""
+    row = (passed.astype(jnp.float32), action.astype(jnp.float32), here.node_visits, here.value)
+    return jax.lax.dynamic_update_slice(notes, jnp.stack(row)[None], (level, 0, 0))
 
 
 def _node(
@@ -275,44 +334,78 @@ def _with_row(
     return jax.lax.dynamic_update_slice(rows, row[None], (at, *(0,) * row.ndim))
 
 
+class Climb(NamedTuple):
+    """Returns on their way up, of some trees.
+
+    level: how many levels are still to go. below: the node come from, as node * trees + tree.
+    gained: the return from there. later: its value. edges, value: of all trees, flat.
+    """
+
+    level: Int[Array, ""]
+    below: Int[Array, " some"]
+    gained: Float[Array, " some"]
+    later: Float[Array, " some"]
+    edges: Float[Array, " all_edges"]
+    value: Float[Array, " all_nodes"]
+
+
 def _up(tree: Tree, way: Way, leaf: Int[Array, " tree"]) -> Tree:
     """The trees with the returns of one simulation, which ended in the nodes `leaf`."""
-    nodes, trees, actions = tree.child.shape
+    trees, few = leaf.shape[0], way.late.shape[0]
     ids = jnp.arange(trees)
+    end = leaf * trees + ids
+    reached = tree.raw.reshape(-1).at[end].get(mode=SAFE)
+    climb = Climb(way.levels, end, reached, reached, tree.edges.reshape(-1), tree.value.reshape(-1))
+    if few:  # who went on comes back first
+        there = jnp.minimum(way.late, trees - 1)
+        below, gained, later = (x.at[there].get(mode=SAFE) for x in (end, reached, reached))
+        last = climb._replace(below=below, gained=gained, later=later)
+        last = _climb(tree, last, way.notes.late, there, way.early)
+        below, gained, later = (
+            x.at[way.late].set(new, mode="drop", unique_indices=True)
+            for x, new in ((end, last.below), (reached, last.gained), (reached, last.later))
+        )
+        climb = Climb(last.level, below, gained, later, last.edges, last.value)
+    climb = _climb(tree, climb, way.notes.all, ids, jnp.int32(0))
+    return tree._replace(
+        edges=climb.edges.reshape(tree.edges.shape), value=climb.value.reshape(tree.value.shape)
+    )
+
+
+def _climb(
+    tree: Tree,
+    climb: Climb,
+    notes: Float[Array, "level 4 some"],
+    ids: Int[Array, " some"],
+    top: Int[Array, ""],
+) -> Climb:
+    """Up to level `top`, the trees `ids`."""
+    nodes, trees, actions = tree.child.shape
     rewards, discounts = tree.reward.reshape(-1), tree.discount.reshape(-1)
-    reached = tree.raw.reshape(-1).at[leaf * trees + ids].get(mode=SAFE)
     how: dict[str, Any] = {"mode": "drop", "unique_indices": True}
 
-    def back(carry: tuple) -> tuple:
-        level, below, gained, later, edges, value = carry
-        level = level - 1
-        passed, chosen, node_visits, node_value = way.notes[level]
+    def back(climb: Climb) -> Climb:
+        level = climb.level - 1
+        passed, chosen, node_visits, node_value = notes[level]
         node = passed.astype(jnp.int32)
-        reward, discount = (x.at[below].get(mode=SAFE) for x in (rewards, discounts))
-        returned = reward + discount * gained
+        reward, discount = (x.at[climb.below].get(mode=SAFE) for x in (rewards, discounts))
+        returned = reward + discount * climb.gained
         mean = (node_value * node_visits + returned) / (node_visits + 1.0)
-        q = reward + discount * later
+        q = reward + discount * climb.later
         # Beyond the end of a tree's way node is N: these writes fall outside and are dropped.
         place = node * trees + ids
         first = place * (3 * actions) + chosen.astype(jnp.int32)
-        edges = edges.at[first + actions].add(1.0, **how)
+        edges = climb.edges.at[first + actions].add(1.0, **how)
         edges = edges.at[first + 2 * actions].set(q, **how)
-        value = value.at[place].set(mean, **how)
+        value = climb.value.at[place].set(mean, **how)
         on = node < nodes
         below, gained, later = (
             jnp.where(on, new, old)
-            for new, old in ((place, below), (returned, gained), (mean, later))
+            for new, old in ((place, climb.below), (returned, climb.gained), (mean, climb.later))
         )
-        return level, below, gained, later, edges, value
+        return Climb(level, below, gained, later, edges, value)
 
-    start = (
-        *(way.levels, leaf * trees + ids, reached, reached),
-        *(tree.edges.reshape(-1), tree.value.reshape(-1)),
-    )
-    *_, edges, value = jax.lax.while_loop(lambda carry: carry[0] > 0, back, start)
-    return tree._replace(
-        edges=edges.reshape(tree.edges.shape), value=value.reshape(tree.value.shape)
-    )
+    return jax.lax.while_loop(lambda climb: climb.level > top, back, climb)
 
 
 @custom_vmap

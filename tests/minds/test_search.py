@@ -14,8 +14,9 @@ from coplay.bench.search import arbitrary_searches, numbers
 from coplay.errors import UserError
 from coplay.games import make_game
 from coplay.minds import mctx_trees
+from coplay.minds import search as searches
 from coplay.minds.planning import SearchConfig, mixed, search
-from coplay.minds.search import Judged, Taken, Tree, best_q, grow
+from coplay.minds.search import CROWD, Judged, Taken, Tree, best_q, grow
 from coplay.minds.selection import Rules, halving_visits
 
 QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
@@ -77,19 +78,23 @@ CASES = {
     ],
 )
 def test_same_visits_and_values_as_mctx(case: str) -> None:
+    """In a crowd, where a few trees go on without the others, and among a few trees."""
     rules = CASES[case]
-    node, legal = roots(200)
+    node, legal = roots(CROWD + 88)
 
     def both(node: Any, legal: Any) -> Any:
         mine, other = ours(rules, node, legal), theirs(rules, node, legal)
         summary = other.summary()
         mine_found = (mine.visits[0], mine.q[0], mine.value[0], best_q(mine))
-        return mine_found, (
+        expected = (
             *(summary.visit_counts, summary.qvalues, summary.value),
             mctx_trees.best_q(other),
         )
+        some = ours(rules, jax.tree.map(lambda x: x[:200], node), legal[:200])
+        return mine_found, expected, jax.tree.map(lambda x, y: jnp.all(x[:, :200] == y), mine, some)
 
-    mine, other = jax.tree.map(np.asarray, compiled(both, node, legal))
+    mine, other, same = jax.tree.map(np.asarray, compiled(both, node, legal))
+    assert all(jax.tree.leaves(same))
     np.testing.assert_array_equal(mine[0], other[0])
     for found, expected in zip(mine[1:], other[1:], strict=True):
         np.testing.assert_allclose(found, expected, atol=2e-6)
@@ -121,11 +126,15 @@ def test_same_as_mctx_in_games(name: str, method: str) -> None:
     np.testing.assert_allclose(mine.q, other.q, atol=1e-5)
 
 
-def test_many_trees_under_vmap_are_the_same_trees() -> None:
+@pytest.mark.parametrize("crowd", [8, CROWD])
+def test_many_trees_under_vmap_are_the_same_trees(
+    crowd: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Groups of players search under `vmap`, where loops of one go on as long as the longest."""
     rules = Rules(12, 6)
     node, legal = roots(24)
     flat = compiled(lambda node, legal: ours(rules, node, legal), node, legal)
+    monkeypatch.setattr(searches, "CROWD", crowd)
     rows = compiled(
         jax.vmap(lambda node, legal: ours(rules, node, legal)),
         node.reshape(3, 8),
