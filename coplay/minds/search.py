@@ -221,8 +221,8 @@ def _down(
 ) -> Way:
     """The way of every tree to an action not taken before, an end, or the depth limit.
 
-    A loop lasts as long as its longest way, about twice the mean. In a crowd it stops when only a
-    few still go on, and these go on by themselves.
+    A loop lasts as long as its longest way, and most are much shorter. In a crowd it stops when
+    only a few still go on, and these go on by themselves.
     """
     trees, few = notes.all.shape[-1], notes.late.shape[-1]
     here = _node(tree.edges[0], tree.value[0], tree.raw[0])
