@@ -30,6 +30,7 @@ def characters(
     episode: Int[Array, "*batch copy"],
     share: float,
     first: int,
+    school: int,
     lasting: int,
     drives: int,
     seats: int,
@@ -38,6 +39,7 @@ def characters(
     aimless.
 
     share: of the copies with characters, which are the first ones, from their episode `first` on.
+    school: episodes of every copy at the start in which all seats have the same drive, by turns.
     lasting: episodes that a character lasts.
     """
     copies = episode.shape[-1]
@@ -49,4 +51,8 @@ def characters(
     kind = jnp.where(alike, word >> 9, mine) % jnp.uint32(drives + 1)
     itself = word % jnp.uint32(seats) == salt.seat
     plain = (copy >= round(share * copies)) | (episode < first)
-    return jnp.where(itself | plain, ITSELF, kind.astype(jnp.int32))
+    who = jnp.where(itself | plain, ITSELF, kind.astype(jnp.int32))
+    if not (school and drives):
+        return who
+    lesson = (copy + turn) % jnp.uint32(drives)
+    return jnp.where(episode < school, lesson.astype(jnp.int32), who)

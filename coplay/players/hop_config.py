@@ -87,6 +87,9 @@ class HOPConfig:
     """How many episodes of each of these copies are played without characters first. With
     guides=False about 150 are needed: among strangers from the start, players that follow no guides
     settle for what needs nobody (in Stag Hunt for hares)."""
+    school: int = 0
+    """So many first episodes of every copy all seats have the same drive, by turns. Where chance
+    hardly ever brings what a drive is after (a stag on a large board), it is learned there."""
     character_episodes: int = 16
     """How many episodes a seat keeps a character."""
     character_beta: float = 40.0
@@ -230,6 +233,7 @@ class HOPConfig:
             episode,
             share=self.characters,
             first=self.characters_from,
+            school=self.school if self.characters else 0,
             lasting=self.character_episodes,
             drives=drives,
             seats=seats,
