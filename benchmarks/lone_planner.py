@@ -34,6 +34,9 @@ class Arguments:
     """How many episodes, played side by side."""
     guided: bool = True
     """Try first what the game's scripted players would do; else all actions evenly."""
+    playouts: int = 0
+    """Judge a position by playing so many steps from it as the best of the game's scripted players
+    (only if guided); 0: positions are worth nothing."""
     simulations: int = 200
     """Simulations of each search."""
     draws: int = 4
@@ -73,6 +76,7 @@ def main(given: Arguments) -> None:
         search,
         given.draws,
         tuple(game.scripted.values()) if given.guided else (),
+        given.playouts,
     )
     begun = time.perf_counter()
     record = coplay.play(game, [planner, *given.others], given.episodes, given.seed)

@@ -21,14 +21,18 @@ EVEN = 0.2
 
 
 class KnownWorld(World):
-    """Co-players that act by known policies; positions are worth nothing.
+    """Co-players that act by known policies.
 
     policies: of the co-players in seats 1, 2, … of the states.
     habits: policies whose actions are tried first, each as often; none: all actions evenly.
+    playouts: a position is worth what the best of the habits brings if it is played so many steps
+        from there; 0: nothing. discount: of rewards in playouts.
     """
 
     policies: tuple[ScriptedPolicy, ...] = eqx.field(static=True)
     habits: tuple[ScriptedPolicy, ...] = eqx.field(static=True, default=())
+    playouts: int = eqx.field(static=True, default=0)
+    discount: float = eqx.field(static=True, default=1.0)
 
     def others(
         self, game: Game, observation: Observation, state: State, mind: Mind
@@ -49,7 +53,34 @@ class KnownWorld(World):
             usual = sum(jax.vmap(policy, in_axes=(None, 0))(game, state) for policy in self.habits)
             mixture = EVEN * even + (1.0 - EVEN) * usual / len(self.habits)
             prior = jnp.where(observation.legal, jnp.log(jnp.maximum(mixture, 1e-30)), prior)
-        return prior, jnp.zeros(prior.shape[0])
+        value = jnp.zeros(prior.shape[0])
+        if self.playouts and self.habits:
+            brought = [self._played_out(game, state, habit) for habit in self.habits]
+            value = jnp.max(jnp.stack(brought), axis=0)
+        return prior, value
+
+    def _played_out(self, game: Game, state: State, habit: ScriptedPolicy) -> Float[Array, " tree"]:
+        """The return of one game by this policy, with the same luck at every position."""
+        trees = jax.tree.leaves(state)[0].shape[0]
+        luck_key, step_key = jax.random.split(jax.random.key(0))
+        luck = jax.random.uniform(luck_key, (self.playouts, trees, game.seats))
+        keys = jax.random.split(step_key, (self.playouts, trees))
+
+        def one(carry: tuple, chance: tuple) -> tuple[tuple, None]:
+            state, gained, factor = carry
+            luck, keys = chance
+            mine = jax.vmap(habit, in_axes=(None, 0))(game, state)
+            mine = jnp.log(jnp.maximum(mine, 1e-30))[:, None]
+            others = self.others(game, jax.vmap(game.observe)(state), state, ())
+            joint = categorical.sample(luck, jnp.concatenate([mine, others], axis=1))
+            after, outcome = jax.vmap(game.step)(keys, state, joint)
+            gained = gained + factor * outcome.reward[:, 0]
+            over = outcome.truncated | ~jax.vmap(game.alive)(after)[:, 0]
+            return (after, gained, jnp.where(over, 0.0, factor * self.discount)), None
+
+        factor = jax.vmap(game.alive)(state)[:, 0].astype(jnp.float32)
+        start = (state, jnp.zeros(trees), factor)
+        return jax.lax.scan(one, start, (luck, keys))[0][1]
 
 
 class Believed(NamedTuple):

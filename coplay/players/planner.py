@@ -16,12 +16,14 @@ class KnownPlanner(Player):
     """Searches `draws` times, each with other luck, and takes the action of the best mean value.
 
     policies: of its co-players, the next seat first. habits: policies whose actions it tries first.
+    playouts: steps for which habits are played from a position to judge it (`KnownWorld`).
     """
 
     policies: tuple[ScriptedPolicy, ...] = eqx.field(static=True)
     search: SearchConfig = eqx.field(static=True, default=SearchConfig())
     draws: int = eqx.field(static=True, default=4)
     habits: tuple[ScriptedPolicy, ...] = eqx.field(static=True, default=())
+    playouts: int = eqx.field(static=True, default=0)
 
     def act(
         self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
@@ -32,5 +34,6 @@ class KnownPlanner(Player):
             view.state,
         )
         seeds = jax.random.bits(key, (self.draws * copies,), jnp.uint32)
-        found = search(KnownWorld(self.policies, self.habits), game, self.search, state, (), seeds)
+        world = KnownWorld(self.policies, self.habits, self.playouts, self.search.discount)
+        found = search(world, game, self.search, state, (), seeds)
         return categorical.only_best(mean_over_draws(found, legal, self.draws), legal), memory

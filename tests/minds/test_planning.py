@@ -16,6 +16,7 @@ from coplay.games.stag_hunt import (
     StagHunt,
     StagHuntConfig,
     StagHuntState,
+    nearest_hare,
     nearest_stag,
 )
 from coplay.minds.planning import (
@@ -24,6 +25,7 @@ from coplay.minds.planning import (
     boltzmann,
     mean_over_draws,
     mixed,
+    own,
     search,
 )
 from coplay.minds.worlds import KnownWorld
@@ -198,3 +200,22 @@ GOLDEN = {
         [0.0, 0.5277780294418335, 0.0, 2.8720929622650146, 0.0, 0.0, 0.0],
     ),
 }
+
+
+def test_playouts_judge_a_position_by_what_the_best_habit_brings() -> None:
+    """Both go to the stag between them and hunt it: the reward comes with the second step. Who
+    goes for the hare beside it gets it with the second step, too, and less of it."""
+
+    def hare(game: StagHunt, ego: StagHuntState) -> Any:
+        return (jnp.arange(7) == jnp.argmax(nearest_hare(game, ego))).astype(jnp.float32)
+
+    states = jax.tree.map(
+        lambda *x: jnp.stack(x),
+        placed([0, 2], stag=1, hare=3),
+        placed([0, 2], stag=1, hare=3, time=5),  # one step is left
+    )
+    observation = own(jax.vmap(GAME.observe)(states))
+    for habits, best in (((certain, hare), 5.0), ((hare,), 1.0)):
+        world = KnownWorld((certain,), habits, playouts=6, discount=DISCOUNT)
+        _, value = world.judge(GAME, observation, states, ())
+        np.testing.assert_allclose(value, [best * DISCOUNT, 0.0], rtol=1e-6)
