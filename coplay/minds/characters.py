@@ -1,10 +1,12 @@
 """Characters: who players of self-play are for a while, so that they meet more than themselves.
 
-In some game copies the players are always themselves. In the others one of them is itself for some
-episodes, and the rest are characters: with a drive, one of those the game declares
-(`Goals.drives`), so that they value only a part of what the game rewards; or aimless, acting by
-chance. Half of the time all of them are of the same kind. A character is a pure function of a salt,
-the game copy and the number of its episode, so it need not be written down to be known afterwards.
+In some game copies the players are always themselves. In the others most of them are characters for
+some episodes: with a drive, one of those the game declares (`Goals.drives`), so that they value
+only a part of what the game rewards; or aimless, acting by chance. Companies are of three kinds,
+each as often: one player is itself among characters of one kind; one is itself among characters of
+any kind; all are characters of any kind. Of the last kind are those in which somebody with a drive
+meets nobody to follow it with. A character is a pure function of a salt, the game copy and the
+number of its episode, so it need not be written down to be known afterwards.
 """
 
 from typing import NamedTuple
@@ -47,9 +49,10 @@ def characters(
     turn = (episode // lasting).astype(jnp.uint32)
     word = mixed(mixed(salt.table + copy * jnp.uint32(0x9E3779B1)) + turn * jnp.uint32(0x85EBCA6B))
     mine = mixed(word + (salt.seat + 1) * jnp.uint32(0xC2B2AE35))
-    alike = (word >> 8) % 2 == 0
-    kind = jnp.where(alike, word >> 9, mine) % jnp.uint32(drives + 1)
-    itself = word % jnp.uint32(seats) == salt.seat
+    company = (word >> 8) % 3
+    alike = company == 0
+    kind = jnp.where(alike, mixed(word), mine) % jnp.uint32(drives + 1)
+    itself = (word % jnp.uint32(seats) == salt.seat) & (company < 2)
     plain = (copy >= round(share * copies)) | (episode < first)
     who = jnp.where(itself | plain, ITSELF, kind.astype(jnp.int32))
     if not (school and drives):

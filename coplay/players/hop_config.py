@@ -81,12 +81,12 @@ class HOPConfig:
     """Reckon with co-players that follow no goal and act by chance, beside the goals of the game
     (the paper does not)."""
     characters: float = 0.5
-    """Self-play: share of the game copies in which all seats but one take on characters: they value
-    only a part of the rewards, or act by chance; 0: all are always themselves (the paper)."""
-    characters_from: int = 150
-    """How many episodes of each of these copies are played without characters first. Among
-    strangers from the start, players settle for what needs nobody (in Stag Hunt for hares), unless
-    they learn guided."""
+    """Self-play: share of the game copies in which seats take on characters: they value only a part
+    of the rewards, or act by chance; 0: all are always themselves (the paper)."""
+    characters_from: int = 0
+    """How many episodes of each of these copies are played without characters first. With
+    guides=False about 150 are needed: among strangers from the start, players that follow no guides
+    settle for what needs nobody (in Stag Hunt for hares)."""
     school: int = 0
     """So many first episodes of every copy all seats have the same drive, by turns. Where chance
     hardly ever brings what a drive is after (a stag on a large board), it is learned there."""
@@ -95,13 +95,9 @@ class HOPConfig:
     character_beta: float = 40.0
     """beta of characters: who wants one thing only goes for it straight."""
     guides: bool = True
-    """Once it plays among others (not in self-play with characters): search also tries what the
-    player would do with each of the drives it knows from its characters, and judges a position by
-    the most hopeful of them."""
-    learn_guided: bool = False
-    """Guides in self-play, too: who is itself hopes for what characters have learned to get, and
-    meets others that hope for the same. It finds cooperation where plain self-play does not (Stag
-    Hunt on 8x8), and hopes too much among strangers."""
+    """Search also tries what the player would do with each of the drives it knows from its
+    characters, and judges a position by the most hopeful of them. While learning, too: who is
+    itself hopes for what characters have learned to get, and meets others that hope for it."""
     prior: Literal["dirichlet", "exponential"] = "dirichlet"
     """Beliefs about habits: counts over a concentration, or the paper's exponential form."""
     remember: float = 0.9
@@ -134,7 +130,7 @@ class HOPConfig:
     """Let the opponent models learn."""
 
     run_defaults: ClassVar[dict[str, Any]] = {
-        "steps": 200_000,
+        "steps": 100_000,
         "copies": 32,
         "rollout": 32,
         "checkpoint_every": 20_000,

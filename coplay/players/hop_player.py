@@ -86,12 +86,6 @@ class HOPPlayer(Player):
             return jnp.full_like(view.time, ITSELF)
         return self.config.who(self.salt, view.episode, self.shape.drives, self.game_seats)
 
-    @property
-    def guided(self) -> bool:
-        """Whether its search follows its drives, too; without characters it has learned none."""
-        wanted = self.config.learn_guided if self.learning else self.config.guides
-        return wanted and self.config.characters > 0
-
     # --- deciding ------------------------------------------------------------------------------
 
     def act(
@@ -162,7 +156,7 @@ class HOPPlayer(Player):
             drives=self.shape.drives,
             goals=None if config.direct_om else self.goals(game),
             aimless=config.expects_aimless,
-            guides=self.guided,
+            guides=config.guides and config.characters > 0,
         )
         found = search(world, game, config.search_config, state, mind, seeds)
         return mean_over_draws(found, view.observation.legal, draws)

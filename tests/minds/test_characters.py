@@ -30,20 +30,27 @@ def table(school: int = 0, share: float = 0.5, first: int = 0) -> np.ndarray:
     )
 
 
-def test_one_seat_is_itself_among_characters_and_all_are_in_the_other_copies() -> None:
+def test_companies_are_of_three_kinds() -> None:
     who = table(first=16)
     assert (who[:, COPIES // 2 :] == ITSELF).all() and (who[:16] == ITSELF).all()
     among = who[16:, : COPIES // 2]
-    assert ((among == ITSELF).sum(axis=-1) == 1).all()
-    assert set(among.ravel().tolist()) == {ITSELF, 0, 1, DRIVES}
-    # Each seat is itself as often, and characters last.
-    np.testing.assert_allclose((among == ITSELF).mean(axis=(0, 1)), 1 / SEATS, atol=0.1)
     blocks = among.reshape(-1, LASTING, COPIES // 2, SEATS)
-    assert (blocks == blocks[:, :1]).all()
-    # About half of the time all characters are of one kind; by chance one in nine of the rest.
-    kinds = np.where(among == ITSELF, among.max(axis=-1, keepdims=True), among)
-    alike = (kinds == kinds[..., :1]).all(axis=-1).mean()
-    assert 0.4 < alike < 0.7
+    assert (blocks == blocks[:, :1]).all()  # characters last
+    companies = blocks[:, 0].reshape(-1, SEATS)
+    selves = (companies == ITSELF).sum(axis=-1)
+    assert set(selves.tolist()) == {0, 1}
+    assert 0.23 < (selves == 0).mean() < 0.43
+    # Each seat is itself as often, and all kinds of characters are met in each kind of company.
+    shares = (companies == ITSELF).mean(axis=0)
+    np.testing.assert_allclose(shares, shares.mean(), atol=0.06)
+    kinds = np.where(companies == ITSELF, companies.max(axis=-1, keepdims=True), companies)
+    alike = (kinds == kinds[:, :1]).all(axis=-1) & (selves == 1)
+    # A third, and one in nine of the third in which they are of any kind.
+    assert 0.27 < alike.mean() < 0.47
+    for company in (alike, ~alike & (selves == 1), selves == 0):
+        met = companies[company]
+        counts = np.bincount(met[met != ITSELF], minlength=DRIVES + 1)
+        np.testing.assert_allclose(counts / counts.sum(), 1 / (DRIVES + 1), atol=0.1)
 
 
 def test_in_school_all_have_the_same_drive_by_turns() -> None:
