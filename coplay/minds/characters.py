@@ -3,10 +3,10 @@
 In some game copies the players are always themselves. In the others most of them are characters for
 some episodes: with a drive, one of those the game declares (`Goals.drives`), so that they value
 only a part of what the game rewards; or aimless, acting by chance. Companies are of three kinds,
-each as often: one player is itself among characters of one kind; one is itself among characters of
-any kind; all are characters of any kind. Of the last kind are those in which somebody with a drive
-meets nobody to follow it with. A character is a pure function of a salt, the game copy and the
-number of its episode, so it need not be written down to be known afterwards.
+each as often: one player is itself among characters with the same drive; one is itself among
+characters of any kind; all are characters of any kind. Among the last are those in which somebody
+with a drive meets nobody to follow it with. A character is a pure function of a salt, the game copy
+and the number of its episode, so it need not be written down to be known afterwards.
 """
 
 from typing import NamedTuple
@@ -51,7 +51,8 @@ def characters(
     mine = mixed(word + (salt.seat + 1) * jnp.uint32(0xC2B2AE35))
     company = (word >> 8) % 3
     alike = company == 0
-    kind = jnp.where(alike, mixed(word), mine) % jnp.uint32(drives + 1)
+    shared = mixed(word) % jnp.uint32(max(drives, 1))  # without drives there is only chance
+    kind = jnp.where(alike, shared, mine % jnp.uint32(drives + 1))
     itself = (word % jnp.uint32(seats) == salt.seat) & (company < 2)
     plain = (copy >= round(share * copies)) | (episode < first)
     who = jnp.where(itself | plain, ITSELF, kind.astype(jnp.int32))
