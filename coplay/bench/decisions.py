@@ -1,5 +1,6 @@
 """HOP in `coplay bench`: decisions and simulations per second, beside the imagined steps alone."""
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -33,7 +34,9 @@ def deciding(game: Game, config: HOPConfig) -> list[Work]:
         table, played = rollout(game, (group,), table, key, STEPS, jnp.arange(game.seats))
         return table, jnp.sum(played.reward)
 
-    setting = arbitrary_searches(game, COPIES * game.seats * config.draws, config.hidden)
+    world, *rest = arbitrary_searches(game, COPIES * game.seats * config.draws, config.hidden)
+    world = dataclasses.replace(world, guides=config.guides and config.characters > 0)
+    setting = (world, *rest)
 
     def alone(game: Game, setting: Any) -> Any:
         world, *rest = setting
