@@ -6,7 +6,6 @@ Of the inputs of a network on a board nearly all are 0. Where a game says which 
 
 import dataclasses
 import math
-from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +14,7 @@ from jaxtyping import Array, Float, Int
 from coplay.games.game import Game, Observation, State
 from coplay.minds import categorical
 from coplay.minds.centred import centre_marks, centred_size
-from coplay.minds.networks import Network, view_shape
+from coplay.minds.networks import Network, function_of, view_shape
 from coplay.minds.planning import Mind
 from coplay.minds.worlds import GoalWorld, circumstances
 
@@ -91,7 +90,7 @@ class MarkedWorld(GoalWorld):
         weight = jnp.concatenate([layer.weight[:, inputs:] for layer in layers])
         bias = jnp.concatenate([layer.bias for layer in layers])
         # Actor and critic in one piece: read by two, every row would be written out first.
-        act = activation(self.actor)
+        act = function_of(self.actor.activation)
         seen, judged = jnp.split(act(first + told @ weight.T + bias), 2, axis=-1)
         logits, value = after_first(self.actor, seen), after_first(self.critic, judged)
         return categorical.log_policy(logits, observation.legal), value[..., 0]
@@ -112,21 +111,16 @@ def _rows(weight: Float[Array, "*other unit input"]) -> Float[Array, "*other row
     return jnp.concatenate([rows, jnp.zeros_like(rows[..., :1, :])], axis=-2)
 
 
-def activation(network: Network) -> Callable[[Array], Array]:
-    """The function between its layers."""
-    return jnp.tanh if network.activation == "tanh" else jax.nn.relu
-
-
 def after_first(network: Network, x: Float[Array, "*batch unit"]) -> Float[Array, "*batch output"]:
     """A network's outputs from the units of its first layer."""
     for layer in network.layers[1:]:
-        x = activation(network)(layer(x))
+        x = function_of(network.activation)(layer(x))
     return network.head(x)
 
 
 def _rest(models: Network, first: Float[Array, "other tree unit"]) -> Float[Array, "other tree n"]:
     """`rest_of` by models [other or 1, ...]."""
-    number, units = models.head.bias.shape[0], activation(models)(first)
+    number, units = models.head.bias.shape[0], function_of(models.activation)(first)
     if number == 1:
         return after_first(jax.tree.map(lambda x: x[0], models), units)
     return jax.vmap(after_first)(models, units)

@@ -120,6 +120,11 @@ class ViewShape(eqx.Module):
     world: int = eqx.field(static=True, default=0)
 
 
+def function_of(activation: Activation) -> Callable[[Array], Array]:
+    """What stands between the layers of networks with this activation."""
+    return jnp.tanh if activation == "tanh" else jax.nn.relu
+
+
 class Network(eqx.Module):
     """From ego views to `outputs` numbers: optional convolutions, hidden layers, a head. centred
     (without convolutions): boards are seen from the own cell, see `coplay.minds.centred`."""
@@ -164,7 +169,7 @@ class Network(eqx.Module):
 
     def __call__(self, x: Float[Array, "*batch inputs"]) -> Float[Array, "*batch outputs"]:
         """From ego views as `flatten` gives them."""
-        act = jnp.tanh if self.activation == "tanh" else jax.nn.relu
+        act = function_of(self.activation)
         if self.convolutions:
             size = math.prod(self.board)
             board = x[..., :size].reshape(*x.shape[:-1], *self.board)

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from coplay.minds.networks import Activation, Conv3x3, Linear, ViewShape
+from coplay.minds.networks import Activation, Conv3x3, Linear, ViewShape, function_of
 
 if TYPE_CHECKING:
     from coplay.minds.hypernetwork import Heads
@@ -204,7 +204,7 @@ class NormedNetwork(eqx.Module):
         self, x: Float[Array, "*batch inputs"], generated: Generated | None
     ) -> Float[Array, "*batch width"]:
         """What the hidden layers make of the inputs."""
-        act = jnp.tanh if self.activation == "tanh" else jax.nn.relu
+        act = function_of(self.activation)
         if self.convolutions:
             size = math.prod(self.board)
             board = x[..., :size].reshape(*x.shape[:-1], *self.board)

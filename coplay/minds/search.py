@@ -6,9 +6,9 @@ whose outcomes depend on position and action alone. What differs is how trees ar
 
 - Nodes come first, [node, tree, ...]: simulation i of every tree makes node i + 1, so new nodes are
   written as one slice.
-- All that a choice needs lies together, one row per node, and is read by element: a choice is one
-  pass over [tree] without reductions.
+- All that a choice needs lies together, one row per node and tree.
 - The way down notes its path; the way up changes two numbers per edge and one per node.
+- Of many trees, the few with the longest ways go on without the others.
 - A path ends where the future does (discount 0), and the model is not asked if no tree needs it.
 """
 

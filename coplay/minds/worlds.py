@@ -13,7 +13,7 @@ from coplay.games.goals import Goals, restricted
 from coplay.minds import categorical
 from coplay.minds.networks import Network, flatten
 from coplay.minds.opponent_model import predict
-from coplay.minds.planning import Mind, World
+from coplay.minds.planning import Mind, World, advance, begin, mixed
 from coplay.sums import sum_in_order
 
 EVEN = 0.2
@@ -47,7 +47,7 @@ class KnownWorld(World):
     def judge(
         self, game: Game, observation: Observation, state: State, mind: Mind
     ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
-        prior = categorical.log_policy(jnp.zeros(observation.legal.shape), observation.legal)
+        prior = categorical.even(observation.legal)
         if self.habits:
             even = jnp.exp(prior)
             usual = sum(jax.vmap(policy, in_axes=(None, 0))(game, state) for policy in self.habits)
@@ -62,25 +62,18 @@ class KnownWorld(World):
     def _played_out(self, game: Game, state: State, habit: ScriptedPolicy) -> Float[Array, " tree"]:
         """The return of one game by this policy, with the same luck at every position."""
         trees = jax.tree.leaves(state)[0].shape[0]
-        luck_key, step_key = jax.random.split(jax.random.key(0))
-        luck = jax.random.uniform(luck_key, (self.playouts, trees, game.seats))
-        keys = jax.random.split(step_key, (self.playouts, trees))
+        luck = jax.random.uniform(jax.random.key(0), (self.playouts, trees))
 
-        def one(carry: tuple, chance: tuple) -> tuple[tuple, None]:
-            state, gained, factor = carry
-            luck, keys = chance
-            mine = jax.vmap(habit, in_axes=(None, 0))(game, state)
-            mine = jnp.log(jnp.maximum(mine, 1e-30))[:, None]
-            others = self.others(game, jax.vmap(game.observe)(state), state, ())
-            joint = categorical.sample(luck, jnp.concatenate([mine, others], axis=1))
-            after, outcome = jax.vmap(game.step)(keys, state, joint)
-            gained = gained + factor * outcome.reward[:, 0]
-            over = outcome.truncated | ~jax.vmap(game.alive)(after)[:, 0]
-            return (after, gained, jnp.where(over, 0.0, factor * self.discount)), None
+        def one(carry: tuple, luck: Float[Array, " tree"]) -> tuple[tuple, None]:
+            position, gained, factor = carry
+            mine = jax.vmap(habit, in_axes=(None, 0))(game, position.state)
+            action = categorical.sample(luck, jnp.log(jnp.maximum(mine, 1e-30)))
+            position, step = advance(self, game, self.discount, position, action)
+            return (position, gained + factor * step.reward, factor * step.discount), None
 
-        factor = jax.vmap(game.alive)(state)[:, 0].astype(jnp.float32)
-        start = (state, jnp.zeros(trees), factor)
-        return jax.lax.scan(one, start, (luck, keys))[0][1]
+        position, _ = begin(self, game, state, (), mixed(jnp.arange(trees, dtype=jnp.uint32)))
+        start = (position, jnp.zeros(trees), jnp.ones(trees))
+        return jax.lax.scan(one, start, luck)[0][1]
 
 
 class Believed(NamedTuple):
