@@ -1,5 +1,6 @@
 """The command line. Each command is a typed dataclass whose fields `--help` explains."""
 
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -38,7 +39,13 @@ def main() -> None:
     """Run a command and exit with 0, 1 (it failed), 2 (wrong input) or 130 (stopped)."""
     # As with `python -m`: environments in files of the current folder can be named.
     sys.path.append(str(Path.cwd()))
-    sys.exit(run(sys.argv[1:]))
+    try:
+        code = run(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:  # as `coplay … | head` does: who reads has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:

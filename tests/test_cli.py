@@ -1,6 +1,9 @@
 """The command line: the commands of the README in small, help, and errors before work starts."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -223,3 +226,19 @@ def test_a_broken_configuration_names_the_field(trained: Path, tmp_path: Path, c
         assert call("train", "ppo", "--config", str(path), "--out", str(tmp_path / "run")) == 2
         assert message in capsys.readouterr().err
         assert not (tmp_path / "run").exists()
+
+
+def test_output_may_be_cut_off_by_its_reader() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-m", "coplay", "train", "ppo", "--help"],
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+        )
+    finally:
+        os.close(writer)
+    assert ended.returncode == 1 and ended.stderr == ""
