@@ -36,9 +36,12 @@ def closed_loop(
     position, observation = begin(world, game, state, mind, seed)
     root = Judged(*world.judge(game, own(observation), state, mind))
 
-    def model(action: Int[Array, " tree"], position: Position) -> tuple[Taken, Position]:
-        after, step = advance(world, game, config.discount, position, action)
-        judged = Judged(*world.judge(game, own(step.observation), after.state, after.mind))
+    def model(
+        action: Int[Array, " some"], position: Position, trees: Int[Array, " some"] | None
+    ) -> tuple[Taken, Position]:
+        here = world if trees is None else world.of_trees(trees)
+        after, step = advance(here, game, config.discount, position, action)
+        judged = Judged(*here.judge(game, own(step.observation), after.state, after.mind))
         return Taken(step.reward, step.discount, judged), after
 
     rules = Rules(

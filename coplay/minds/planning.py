@@ -53,6 +53,10 @@ class World(eqx.Module):
         """The same world with all that can be worked out once for a whole search."""
         return self
 
+    def of_trees(self, trees: Int[Array, " some"]) -> "World":
+        """The same world for some of the trees: all that is kept by tree, of these."""
+        return self
+
     def others(
         self, game: Game, observation: Observation, state: State, mind: Mind
     ) -> Float[Array, "tree other action"]:

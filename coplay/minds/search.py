@@ -9,7 +9,8 @@ whose outcomes depend on position and action alone. What differs is how trees ar
 - All that a choice needs lies together, one row per node and tree.
 - The way down notes its path; the way up changes two numbers per edge and one per node.
 - Of many trees, the few with the longest ways go on without the others.
-- A path ends where the future does (discount 0), and the model is not asked if no tree needs it.
+- A path ends where the future does (discount 0), and the model is asked only for the trees that
+  need it, if these are few.
 """
 
 from collections.abc import Callable
@@ -37,7 +38,10 @@ UNVISITED = -1
 CROWD = 512
 """From so many trees on, those with the longest ways go on without the others."""
 FEW = 4
-"""One in so many of a crowd goes on."""
+"""One in so many of a crowd goes on; if no more than one in so many needs a new node, the model is
+asked for these alone."""
+SMALL = 128
+"""With fewer trees the model is asked for all of them: a call costs what starting it costs."""
 
 
 class Judged(NamedTuple):
@@ -55,7 +59,10 @@ class Taken(NamedTuple):
     judged: Judged
 
 
-Model = Callable[[Int[Array, " tree"], Embedding], tuple[Taken, Embedding]]
+Model = Callable[
+    [Int[Array, " some"], Embedding, Int[Array, " some"] | None], tuple[Taken, Embedding]
+]
+"""Of an action, where it is taken, and which trees these are (None: all, in order)."""
 
 
 class Tree(NamedTuple):
@@ -124,7 +131,8 @@ def grow(
 ) -> Tree:
     """Trees after all simulations, from roots with these embeddings.
 
-    The model must give the same outcome whenever it is asked for the same action at the same node.
+    The model must give the same outcome whenever it is asked for the same action at the same node,
+    whatever other trees it is asked for.
     """
     trees, actions = root.logits.shape
     nodes = rules.simulations + 1
@@ -153,14 +161,7 @@ def grow(
         new = way.child == UNVISITED
         node, action = way.edge // actions, way.edge % actions
         parent = jax.tree.map(lambda x: x.at[node, ids].get(mode=SAFE), memory)
-        like = jax.eval_shape(model, action, parent)
-        taken, after = jax.lax.cond(
-            anywhere(new),
-            lambda action, parent: model(action, parent),
-            lambda *_: jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), like),
-            action,
-            parent,
-        )
+        taken, after = _asked(model, new, action, parent)
         made = number + 1
         tree = _with_nodes(tree, way.edge, new, made, taken, rules)
         memory = jax.tree.map(lambda x, row: _with_row(x, row, made), memory, after)
@@ -169,6 +170,38 @@ def grow(
 
     start = (tree, jax.tree.map(room, embedding), notes)
     return jax.lax.fori_loop(0, rules.simulations, simulate, start)[0]
+
+
+def _asked(
+    model: Model, new: Bool[Array, " tree"], action: Int[Array, " tree"], parent: Embedding
+) -> tuple[Taken, Embedding]:
+    """What the model says of the trees that are `new`; of the others it has no meaning."""
+    trees = new.shape[0]
+    few = trees // FEW if trees >= SMALL else 0
+    like = jax.eval_shape(lambda action, parent: model(action, parent, None), action, parent)
+
+    def none(*_: Any) -> tuple[Taken, Embedding]:
+        return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), like)
+
+    def some(action: Int[Array, " tree"], parent: Embedding) -> tuple[Taken, Embedding]:
+        place = jnp.cumsum(new) - 1
+        who = jnp.zeros(few, jnp.int32)
+        who = who.at[jnp.where(new, place, few)].set(
+            jnp.arange(trees, dtype=jnp.int32), mode="drop", unique_indices=True
+        )
+        action, parent = jax.tree.map(lambda x: x.at[who].get(mode=SAFE), (action, parent))
+        back = jnp.where(new, place, 0)
+        return jax.tree.map(lambda x: x.at[back].get(mode=SAFE), model(action, parent, who))
+
+    def everyone(action: Int[Array, " tree"], parent: Embedding) -> tuple[Taken, Embedding]:
+        return model(action, parent, None)
+
+    number = jnp.sum(new)
+    how = anywhere(number > 0).astype(jnp.int32)
+    branches = [none, everyone]
+    if few:
+        how, branches = how + anywhere(number > few), [none, some, everyone]
+    return jax.lax.switch(how, branches, action, parent)
 
 
 def best_q(tree: Tree) -> Float[Array, "tree action"]:

@@ -1,5 +1,6 @@
 """Worlds a planner can imagine: co-players that are known, or modelled with goals."""
 
+import dataclasses
 from functools import partial
 from typing import NamedTuple
 
@@ -27,12 +28,17 @@ class KnownWorld(World):
     habits: policies whose actions are tried first, each as often; none: all actions evenly.
     playouts: a position is worth what the best of the habits brings if it is played so many steps
         from there; 0: nothing. discount: of rewards in playouts.
+    trees: which trees these are, each with luck of its own in playouts; None: all, in order.
     """
 
     policies: tuple[ScriptedPolicy, ...] = eqx.field(static=True)
     habits: tuple[ScriptedPolicy, ...] = eqx.field(static=True, default=())
     playouts: int = eqx.field(static=True, default=0)
     discount: float = eqx.field(static=True, default=1.0)
+    trees: Int[Array, " tree"] | None = None
+
+    def of_trees(self, trees: Int[Array, " some"]) -> World:
+        return dataclasses.replace(self, trees=trees)
 
     def others(
         self, game: Game, observation: Observation, state: State, mind: Mind
@@ -61,8 +67,11 @@ class KnownWorld(World):
 
     def _played_out(self, game: Game, state: State, habit: ScriptedPolicy) -> Float[Array, " tree"]:
         """The return of one game by this policy, with the same luck at every position."""
-        trees = jax.tree.leaves(state)[0].shape[0]
-        luck = jax.random.uniform(jax.random.key(0), (self.playouts, trees))
+        number = jax.tree.leaves(state)[0].shape[0]
+        trees = jnp.arange(number) if self.trees is None else self.trees
+        seed = mixed(trees.astype(jnp.uint32))
+        order = jnp.arange(1, self.playouts + 1, dtype=jnp.uint32)[:, None]
+        luck = (mixed(seed + order * jnp.uint32(0x9E3779B1)) >> 8).astype(jnp.float32) * 2.0**-24
 
         def one(carry: tuple, luck: Float[Array, " tree"]) -> tuple[tuple, None]:
             position, gained, factor = carry
@@ -71,8 +80,8 @@ class KnownWorld(World):
             position, step = advance(self, game, self.discount, position, action)
             return (position, gained + factor * step.reward, factor * step.discount), None
 
-        position, _ = begin(self, game, state, (), mixed(jnp.arange(trees, dtype=jnp.uint32)))
-        start = (position, jnp.zeros(trees), jnp.ones(trees))
+        position, _ = begin(self, game, state, (), mixed(seed))
+        start = (position, jnp.zeros(number), jnp.ones(number))
         return jax.lax.scan(one, start, luck)[0][1]
 
 
@@ -113,6 +122,13 @@ class GoalWorld(World):
         from coplay.minds.marked_world import MarkedWorld  # which builds on this world
 
         return MarkedWorld.of(self, game) if MarkedWorld.fits(self, game) else self
+
+    def of_trees(self, trees: Int[Array, " some"]) -> World:
+        return eqx.tree_at(
+            lambda world: (world.habits, world.belief, world.drive),
+            self,
+            tuple(x[trees] for x in (self.habits, self.belief, self.drive)),
+        )
 
     def others(
         self, game: Game, observation: Observation, state: State, mind: Mind

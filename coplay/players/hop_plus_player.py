@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
 
 from coplay.games.game import Game, Observation, State
 from coplay.minds import categorical
@@ -67,6 +67,9 @@ class CodeWorld(World):
     identity: Float[Array, " id"]
     z: Float[Array, "tree other code"]
     policy_told: bool = eqx.field(static=True)
+
+    def of_trees(self, trees: Int[Array, " some"]) -> "CodeWorld":
+        return eqx.tree_at(lambda world: world.z, self, self.z[trees])
 
     def others(
         self, game: Game, observation: Observation, state: State, mind: Mind

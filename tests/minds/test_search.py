@@ -1,5 +1,6 @@
 """Our trees beside those of mctx: the same visits, the same values, on trees made by chance."""
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -16,7 +17,7 @@ from coplay.games import make_game
 from coplay.minds import mctx_trees
 from coplay.minds import search as searches
 from coplay.minds.planning import SearchConfig, mixed, search
-from coplay.minds.search import CROWD, Judged, Taken, Tree, best_q, grow
+from coplay.minds.search import CROWD, FEW, Judged, Taken, Tree, best_q, grow
 from coplay.minds.selection import Rules, halving_visits
 
 QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
@@ -33,7 +34,7 @@ def judged(node: Any) -> Judged:
     return Judged(2.0 * by_chance(node, ACTIONS), by_chance(node + 77, 1)[:, 0])
 
 
-def chance_model(action: Any, node: Any) -> tuple[Taken, Any]:
+def chance_model(action: Any, node: Any, trees: Any = None) -> tuple[Taken, Any]:
     """A tree of chance: rewards, values and priors depend on node and action; one in five actions
     ends it. Nodes are words."""
     after = mixed(node * jnp.uint32(0x85EBCA6B) + action.astype(jnp.uint32) + 1)
@@ -195,7 +196,7 @@ def test_the_model_is_not_asked_once_all_futures_are_known() -> None:
     """Every action ends: after one visit of each nothing is left to ask."""
     asked = []
 
-    def ends(action: Any, node: Any) -> tuple[Taken, Any]:
+    def ends(action: Any, node: Any, trees: Any) -> tuple[Taken, Any]:
         jax.debug.callback(lambda _: asked.append(1), action[0])
         taken, after = chance_model(action, node)
         return taken._replace(discount=jnp.zeros_like(taken.discount)), after
@@ -210,6 +211,71 @@ def test_the_model_is_not_asked_once_all_futures_are_known() -> None:
     jax.effects_barrier()
     assert len(asked) == ACTIONS
     assert (tree.visits[0].sum(1) == 20).all()
+
+
+@pytest.mark.parametrize("vmapped", [False, True])
+def test_the_model_may_be_asked_for_some_trees_alone(
+    vmapped: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where most ways end at old nodes; what trees have of their own comes along."""
+    count = 128
+    own = by_chance(jnp.arange(count, dtype=jnp.uint32) + 7, 1)[:, 0]
+
+    def model(action: Any, node: Any, trees: Any) -> tuple[Taken, Any]:
+        jax.debug.callback(lambda _: asked.append(len(action)), action[0])
+        taken, after = chance_model(action, node)
+        mine = own if trees is None else own[trees]
+        return taken._replace(reward=taken.reward + mine), after
+
+    def run() -> Any:
+        node, legal = roots(count)
+
+        def one(node: Any, legal: Any) -> Tree:
+            return grow(model, judged(node), node, legal, Rules(40, 2))
+
+        if vmapped:  # all lanes alike: the few of one are the few of all
+            tree = compiled(jax.vmap(one), jnp.stack([node, node]), jnp.stack([legal, legal]))
+            tree = jax.tree.map(lambda x: x[1], tree)
+        else:
+            tree = compiled(one, node, legal)
+        jax.effects_barrier()
+        return tree
+
+    asked: list[int] = []
+    sparse = run()
+    assert count // FEW in asked and count in asked
+    monkeypatch.setattr("coplay.minds.search.SMALL", 1000)
+    asked = []
+    whole = run()
+    assert set(asked) == {count}
+    np.testing.assert_array_equal(sparse.visits, whole.visits)
+    np.testing.assert_array_equal(sparse.q, whole.q)
+
+
+def test_worlds_know_what_trees_have_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beliefs, habits and drives that differ from tree to tree, where only some are asked for."""
+    game = make_game("stag-hunt")
+    world, state, mind, seed = arbitrary_searches(game, 128, (8,))
+    drive = jnp.arange(128) % 3 - 1
+
+    def own_odds(x: Any) -> Any:
+        weights = jnp.exp(3.0 * by_chance(seed + x.shape[-1], x[0].size).reshape(x.shape))
+        return weights / jnp.sum(weights, axis=-1, keepdims=True)
+
+    world = dataclasses.replace(
+        world, habits=own_odds(world.habits), belief=own_odds(world.belief), drive=drive
+    )
+
+    def run() -> Any:
+        return compiled(
+            lambda *a: search(a[0], game, SearchConfig(24, 2), *a[1:]), world, state, mind, seed
+        )
+
+    sparse = run()
+    monkeypatch.setattr("coplay.minds.search.SMALL", 1000)
+    whole = run()
+    np.testing.assert_array_equal(sparse.visits, whole.visits)
+    np.testing.assert_allclose(sparse.q, whole.q, rtol=1e-5, atol=1e-6)
 
 
 @settings(max_examples=60, deadline=None)
