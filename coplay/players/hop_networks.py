@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from coplay.errors import UserError
-from coplay.minds.networks import Network, ViewShape
+from coplay.minds.networks import Network, ViewShape, network_by
 from coplay.players.hop_config import HOPConfig
 
 
@@ -30,25 +30,12 @@ def new_networks(
     goal = 0 if config.direct_om else shape.goal_features
     with_goal = ViewShape(shape.planes, shape.features + goal, shape.actions)
     wide = ViewShape(shape.planes, shape.features + told, shape.actions)
-
-    def network(shape: ViewShape, outputs: int, key: PRNGKeyArray, scale: float) -> Network:
-        return Network(
-            shape,
-            outputs,
-            key=key,
-            hidden=config.hidden,
-            channels=config.channels if config.network == "cnn" else (),
-            centred=config.network == "centred",
-            activation=config.activation,
-            head_scale=scale,
-        )
-
     models = others if config.opponents == "separate" else 1
-    opponents = jax.vmap(lambda key: network(with_goal, shape.actions, key, 0.01))(
+    opponents = jax.vmap(lambda key: network_by(config, with_goal, shape.actions, key, 0.01))(
         jax.random.split(opponent_key, models)
     )
-    actor = network(wide, shape.actions, actor_key, 0.01)
-    return Networks(actor, network(wide, 1, critic_key, 1.0), opponents)
+    actor = network_by(config, wide, shape.actions, actor_key, 0.01)
+    return Networks(actor, network_by(config, wide, 1, critic_key, 1.0), opponents)
 
 
 def warm_started(

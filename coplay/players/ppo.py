@@ -18,7 +18,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 from coplay.errors import UserError
 from coplay.games.game import Game, Observation
 from coplay.minds import categorical
-from coplay.minds.networks import Activation, Network, ViewShape, flatten
+from coplay.minds.networks import Activation, Network, ViewShape, flatten, network_by
 from coplay.players import sets
 from coplay.players.learner import Learner
 from coplay.players.player import Group, Memory, Player, View
@@ -162,17 +162,7 @@ class PPO(Learner):
         return PPOState(actor, critic, start(actor), start(critic), identity)
 
     def _network(self, shape: ViewShape, outputs: int, key: PRNGKeyArray, head_scale: float) -> Net:
-        config = self.config
-        return Network(
-            shape,
-            outputs,
-            key=key,
-            hidden=config.hidden,
-            channels=config.channels if config.network == "cnn" else (),
-            centred=config.network == "centred",
-            activation=config.activation,
-            head_scale=head_scale,
-        )
+        return network_by(self.config, shape, outputs, key, head_scale)
 
     @property
     def _optimiser(self) -> optax.GradientTransformation:
