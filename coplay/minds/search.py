@@ -6,8 +6,9 @@ whose outcomes depend on position and action alone. What differs is how trees ar
 
 - Nodes come first, [node, tree, ...]: simulation i of every tree makes node i + 1, so new nodes are
   written as one slice.
-- All that a choice needs lies together, one row per node and tree.
-- The way down notes its path; the way up changes two numbers per edge and one per node.
+- All numbers of a node lie together, one row per node and tree.
+- The way down notes all that the way up needs; that only writes, two numbers per edge and one per
+  node.
 - Of many trees, the few with the longest ways go on without the others.
 - A path ends where the future does (discount 0), and the model is asked only for the trees that
   need it, if these are few.
@@ -35,6 +36,8 @@ from coplay.sums import sum_in_order
 Embedding = Any  # what the model needs to know of a node: a pytree of arrays [tree, ...]
 
 UNVISITED = -1
+NOTED = 7
+"""How many numbers are noted of each level, see `Notes`."""
 CROWD = 512
 """From so many trees on, those with the longest ways go on without the others."""
 FEW = 4
@@ -68,41 +71,61 @@ Model = Callable[
 class Tree(NamedTuple):
     """Trees with the nodes made so far; N nodes, node 0 is the root.
 
-    edges: what choices are made by: for each node the priors of its actions (`Node.prior`), how
-        often each was taken, and its Q, [node, tree, 3 * action].
+    numbers: of each node, as one vector [node * tree * (3 * action + 4)]: the priors of its actions
+        (`Node.prior`), how often each was taken, its Q, then value, raw, reward and discount.
     child: where an action leads: a node, `UNVISITED`, or -2 - node if nothing follows there.
-    value: the mean of the returns seen from a node on; raw: as the model judged it.
-    reward, discount: of the action that led to the node.
     """
 
-    edges: Float[Array, "node tree number"]
+    numbers: Float[Array, " number"]
     child: Int[Array, "node tree action"]
-    value: Float[Array, "node tree"]
-    raw: Float[Array, "node tree"]
-    reward: Float[Array, "node tree"]
-    discount: Float[Array, "node tree"]
 
     @property
     def actions(self) -> int:
         return self.child.shape[-1]
 
     @property
+    def rows(self) -> Float[Array, "node tree number"]:
+        """The numbers of every node."""
+        return self.numbers.reshape(*self.child.shape[:2], -1)
+
+    @property
     def visits(self) -> Float[Array, "node tree action"]:
-        return self.edges[..., self.actions : 2 * self.actions]
+        return self.rows[..., self.actions : 2 * self.actions]
 
     @property
     def q(self) -> Float[Array, "node tree action"]:
         """Q of every action; 0 where it was not taken."""
-        return self.edges[..., 2 * self.actions :]
+        return self.rows[..., 2 * self.actions : 3 * self.actions]
+
+    @property
+    def value(self) -> Float[Array, "node tree"]:
+        """The mean of the returns seen from a node on."""
+        return self.rows[..., -4]
+
+    @property
+    def raw(self) -> Float[Array, "node tree"]:
+        """The value of a node as the model judged it."""
+        return self.rows[..., -3]
+
+    @property
+    def reward(self) -> Float[Array, "node tree"]:
+        """Of the action that led to the node."""
+        return self.rows[..., -2]
+
+    @property
+    def discount(self) -> Float[Array, "node tree"]:
+        """Of what follows the action that led to the node."""
+        return self.rows[..., -1]
 
 
 class Notes(NamedTuple):
-    """What ways pass, [level, 4, tree]: the node, the action chosen there, and the visits and the
-    value of the node so far. Beyond the end of a tree's way node is N. late: of the trees that go
-    on while the others are done."""
+    """What ways pass, [level, 7, tree]: the node, the action chosen there and how often that was
+    taken so far; the visits and the value of the node so far; reward and discount of the action
+    that led to the node. Beyond the end of a tree's way node is N. late: of the trees that go on
+    while the others are done."""
 
-    all: Float[Array, "level 4 tree"]
-    late: Float[Array, "level 4 few"]
+    all: Float[Array, "level 7 tree"]
+    late: Float[Array, "level 7 few"]
 
 
 class Way(NamedTuple):
@@ -143,16 +166,13 @@ def grow(
         return jnp.zeros((nodes, *first.shape), first.dtype).at[0].set(first)
 
     nothing = jnp.zeros_like(root.value)
+    first = Judged(root_logits(root.logits, legal, rules), root.value)
     tree = Tree(
-        edges=room(_fresh_edges(root_logits(root.logits, legal, rules), rules)),
+        numbers=room(_fresh_rows(Taken(nothing, nothing, first), rules)).reshape(-1),
         child=jnp.full((nodes, trees, actions), UNVISITED, jnp.int32),
-        value=room(root.value),
-        raw=room(root.value),
-        reward=room(nothing),
-        discount=room(nothing),
     )
     few = trees // FEW if trees >= CROWD else 0
-    notes = Notes(jnp.zeros((levels, 4, trees)), jnp.zeros((levels, 4, few)))
+    notes = Notes(jnp.zeros((levels, NOTED, trees)), jnp.zeros((levels, NOTED, few)))
     Carry = tuple[Tree, Embedding, Notes]
 
     def simulate(number: Int[Array, ""], carry: Carry) -> Carry:
@@ -210,15 +230,14 @@ def best_q(tree: Tree) -> Float[Array, "tree action"]:
     The mean over simulations counts the futures that were tried and found worse; this does not.
     """
     nodes, trees, _ = tree.child.shape
-    visited = tree.visits > 0
+    visited, rewards, discounts = tree.visits > 0, tree.reward, tree.discount
     ids = jnp.arange(trees)[:, None]
 
     def q_of(node: Int[Array, ""], value: Float[Array, "node tree"]) -> Float[Array, "tree action"]:
         child = tree.child[node]
         child = jnp.where(child < UNVISITED, -2 - child, jnp.maximum(child, 0))
         later, reward, discount = (
-            x.at[child, ids].get(mode="promise_in_bounds")
-            for x in (value, tree.reward, tree.discount)
+            x.at[child, ids].get(mode="promise_in_bounds") for x in (value, rewards, discounts)
         )
         return jnp.where(visited[node], reward + discount * later, -jnp.inf)
 
@@ -242,7 +261,7 @@ class Going(NamedTuple):
     levels: Int[Array, ""]
     edge: Int[Array, " some"]
     child: Int[Array, " some"]
-    notes: Float[Array, "level 4 some"]
+    notes: Float[Array, "level 7 some"]
 
 
 def _down(
@@ -258,12 +277,12 @@ def _down(
     only a few still go on, and these go on by themselves.
     """
     trees, few = notes.all.shape[-1], notes.late.shape[-1]
-    here = _node(tree.edges[0], tree.value[0], tree.raw[0])
+    here, led = _node(tree.rows[0])
     action = choose_at_root(here, legal, number, rules)
     root = jnp.zeros_like(action)
     child = tree.child[0].reshape(-1)
     child = child.at[jnp.arange(trees) * tree.actions + action].get(mode=SAFE)
-    first = _noted(notes.all, jnp.int32(0), root, action, here)
+    first = _noted(notes.all, jnp.int32(0), root, action, here, led)
     everyone = Going(jnp.int32(1), action, child, first)
     everyone = _follow(tree, everyone, jnp.arange(trees), few, rules)
     levels, edge, child, noted = everyone
@@ -286,21 +305,19 @@ def _down(
 def _follow(tree: Tree, way: Going, ids: Int[Array, " some"], enough: int, rules: Rules) -> Going:
     """The ways of the trees `ids` until no more than `enough` go on."""
     nodes, trees, actions = tree.child.shape
-    children, values, raws = (x.reshape(-1) for x in (tree.child, tree.value, tree.raw))
+    children = tree.child.reshape(-1)
 
     def onward(way: Going) -> Going:
         going = way.child >= 0
         at = jnp.maximum(way.child, 0)
-        place = at * trees + ids
-        value, raw = (x.at[place].get(mode=SAFE) for x in (values, raws))
-        here = _node(tree.edges.at[at, ids].get(mode=SAFE), value, raw)
+        here, led = _node(tree.rows.at[at, ids].get(mode=SAFE))
         action = choose_inside(here, rules)
-        child = children.at[place * actions + action].get(mode=SAFE)
+        child = children.at[(at * trees + ids) * actions + action].get(mode=SAFE)
         return Going(
             levels=way.levels + 1,
             edge=jnp.where(going, at * actions + action, way.edge),
             child=jnp.where(going, child, way.child),
-            notes=_noted(way.notes, way.levels, jnp.where(going, at, nodes), action, here),
+            notes=_noted(way.notes, way.levels, jnp.where(going, at, nodes), action, here, led),
         )
 
     def unfinished(way: Going) -> Bool[Array, ""]:
@@ -309,23 +326,31 @@ def _follow(tree: Tree, way: Going, ids: Int[Array, " some"], enough: int, rules
     return jax.lax.while_loop(unfinished, onward, way)
 
 
+Led = tuple[Float[Array, " tree"], Float[Array, " tree"]]
+"""Reward and discount of the action that led to a node."""
+
+
 def _noted(
-    notes: Float[Array, "level 4 some"],
+    notes: Float[Array, "level 7 some"],
     level: Int[Array, ""],
     passed: Int[Array, " some"],
     action: Int[Array, " some"],
     here: Node,
-) -> Float[Array, "level 4 some"]:
+    led: Led,
+) -> Float[Array, "level 7 some"]:
     """The notes with one level more."""
-    row = (passed.astype(jnp.float32), action.astype(jnp.float32), here.node_visits, here.value)
+    taken = action == jnp.arange(here.visits.shape[0])[:, None]
+    visits = sum_in_order(jnp.where(taken, here.visits, 0.0), axis=0)
+    which = (passed.astype(jnp.float32), action.astype(jnp.float32))
+    row = (*which, visits, here.node_visits, here.value, *led)
     return jax.lax.dynamic_update_slice(notes, jnp.stack(row)[None], (level, 0, 0))
 
 
-def _node(
-    edges: Float[Array, "tree number"], value: Float[Array, " tree"], raw: Float[Array, " tree"]
-) -> Node:
-    prior, visits, q = edges.T.reshape(3, -1, edges.shape[0])
-    return Node(prior, visits, q, 1.0 + sum_in_order(visits, axis=0), value, raw)
+def _node(rows: Float[Array, "tree number"]) -> tuple[Node, Led]:
+    numbers = rows.T
+    prior, visits, q = numbers[:-4].reshape(3, -1, rows.shape[0])
+    value, raw, *led = numbers[-4:]
+    return Node(prior, visits, q, 1.0 + sum_in_order(visits, axis=0), value, raw), (*led,)
 
 
 # --- new nodes, and up ---------------------------------------------------------------------------
@@ -345,20 +370,17 @@ def _with_nodes(
     node = jnp.where(new, edge // actions, nodes)  # beyond the last node: dropped
     where = (node * trees + jnp.arange(trees)) * actions + edge % actions
     child = tree.child.reshape(-1).at[where].set(name, mode="drop", unique_indices=True)
-    return Tree(
-        edges=_with_row(tree.edges, _fresh_edges(taken.judged.logits, rules), made),
-        child=child.reshape(tree.child.shape),
-        value=_with_row(tree.value, taken.judged.value, made),
-        raw=_with_row(tree.raw, taken.judged.value, made),
-        reward=_with_row(tree.reward, taken.reward, made),
-        discount=_with_row(tree.discount, taken.discount, made),
-    )
+    fresh = _fresh_rows(taken, rules).reshape(-1)
+    numbers = jax.lax.dynamic_update_slice(tree.numbers, fresh, (made * fresh.shape[0],))
+    return Tree(numbers, child.reshape(tree.child.shape))
 
 
-def _fresh_edges(logits: Float[Array, "tree action"], rules: Rules) -> Float[Array, "tree number"]:
-    """Priors; visits and Q are 0."""
+def _fresh_rows(taken: Taken, rules: Rules) -> Float[Array, "tree number"]:
+    """The rows of new nodes (`Tree.rows`): visits and Q are 0."""
+    logits, value = taken.judged
     nothing = jnp.zeros_like(logits)
-    return jnp.concatenate([priors(logits, rules), nothing, nothing], axis=-1)
+    last = jnp.stack([value, value, taken.reward, taken.discount], axis=-1)
+    return jnp.concatenate([priors(logits, rules), nothing, nothing, last], axis=-1)
 
 
 def _with_row(
@@ -367,76 +389,77 @@ def _with_row(
     return jax.lax.dynamic_update_slice(rows, row[None], (at, *(0,) * row.ndim))
 
 
-class Climb(NamedTuple):
-    """Returns on their way up, of some trees.
+class Brought(NamedTuple):
+    """What is brought up from a node, of some trees. reward, discount: of the action that led to
+    the node. gained: the return from there. later: its value."""
 
-    level: how many levels are still to go. below: the node come from, as node * trees + tree.
-    gained: the return from there. later: its value. edges, value: of all trees, flat.
-    """
-
-    level: Int[Array, ""]
-    below: Int[Array, " some"]
+    reward: Float[Array, " some"]
+    discount: Float[Array, " some"]
     gained: Float[Array, " some"]
     later: Float[Array, " some"]
-    edges: Float[Array, " all_edges"]
-    value: Float[Array, " all_nodes"]
+
+
+class Climb(NamedTuple):
+    """The way up. level: how many levels are still to go. numbers: of all trees, see `Tree`."""
+
+    level: Int[Array, ""]
+    brought: Brought
+    numbers: Float[Array, " number"]
 
 
 def _up(tree: Tree, way: Way, leaf: Int[Array, " tree"]) -> Tree:
     """The trees with the returns of one simulation, which ended in the nodes `leaf`."""
     trees, few = leaf.shape[0], way.late.shape[0]
     ids = jnp.arange(trees)
-    end = leaf * trees + ids
-    reached = tree.raw.reshape(-1).at[end].get(mode=SAFE)
-    climb = Climb(way.levels, end, reached, reached, tree.edges.reshape(-1), tree.value.reshape(-1))
+    flat, size = tree.numbers, tree.rows.shape[-1]
+    end = (leaf * trees + ids) * size + size
+    raw, reward, discount = (flat.at[end - back].get(mode=SAFE) for back in (3, 2, 1))
+    climb = Climb(way.levels, Brought(reward, discount, raw, raw), flat)
     if few:  # who went on comes back first
         there = jnp.minimum(way.late, trees - 1)
-        below, gained, later = (x.at[there].get(mode=SAFE) for x in (end, reached, reached))
-        last = climb._replace(below=below, gained=gained, later=later)
+        brought = jax.tree.map(lambda x: x.at[there].get(mode=SAFE), climb.brought)
+        last = climb._replace(brought=brought)
         last = _climb(tree, last, way.notes.late, there, way.early)
-        below, gained, later = (
-            x.at[way.late].set(new, mode="drop", unique_indices=True)
-            for x, new in ((end, last.below), (reached, last.gained), (reached, last.later))
+        brought = jax.tree.map(
+            lambda x, new: x.at[way.late].set(new, mode="drop", unique_indices=True),
+            climb.brought,
+            last.brought,
         )
-        climb = Climb(last.level, below, gained, later, last.edges, last.value)
+        climb = last._replace(brought=brought)
     climb = _climb(tree, climb, way.notes.all, ids, jnp.int32(0))
-    return tree._replace(
-        edges=climb.edges.reshape(tree.edges.shape), value=climb.value.reshape(tree.value.shape)
-    )
+    return tree._replace(numbers=climb.numbers)
 
 
 def _climb(
     tree: Tree,
     climb: Climb,
-    notes: Float[Array, "level 4 some"],
+    notes: Float[Array, "level 7 some"],
     ids: Int[Array, " some"],
     top: Int[Array, ""],
 ) -> Climb:
     """Up to level `top`, the trees `ids`."""
     nodes, trees, actions = tree.child.shape
-    rewards, discounts = tree.reward.reshape(-1), tree.discount.reshape(-1)
+    size = tree.rows.shape[-1]
     how: dict[str, Any] = {"mode": "drop", "unique_indices": True}
 
     def back(climb: Climb) -> Climb:
         level = climb.level - 1
-        passed, chosen, node_visits, node_value = notes[level]
+        passed, chosen, visits, node_visits, value, led_by, discounted = notes[level]
         node = passed.astype(jnp.int32)
-        reward, discount = (x.at[climb.below].get(mode=SAFE) for x in (rewards, discounts))
-        returned = reward + discount * climb.gained
-        mean = (node_value * node_visits + returned) / (node_visits + 1.0)
-        q = reward + discount * climb.later
+        reward, discount, gained, later = climb.brought
+        returned = reward + discount * gained
+        mean = (value * node_visits + returned) / (node_visits + 1.0)
+        q = reward + discount * later
         # Beyond the end of a tree's way node is N: these writes fall outside and are dropped.
-        place = node * trees + ids
-        first = place * (3 * actions) + chosen.astype(jnp.int32)
-        edges = climb.edges.at[first + actions].add(1.0, **how)
-        edges = edges.at[first + 2 * actions].set(q, **how)
-        value = climb.value.at[place].set(mean, **how)
+        place = (node * trees + ids) * size
+        first = place + chosen.astype(jnp.int32)
+        numbers = climb.numbers.at[first + actions].set(visits + 1.0, **how)
+        numbers = numbers.at[first + 2 * actions].set(q, **how)
+        numbers = numbers.at[place + 3 * actions].set(mean, **how)
         on = node < nodes
-        below, gained, later = (
-            jnp.where(on, new, old)
-            for new, old in ((place, climb.below), (returned, climb.gained), (mean, climb.later))
-        )
-        return Climb(level, below, gained, later, edges, value)
+        new = Brought(led_by, discounted, returned, mean)
+        brought = jax.tree.map(lambda new, old: jnp.where(on, new, old), new, climb.brought)
+        return Climb(level, brought, numbers)
 
     return jax.lax.while_loop(lambda climb: climb.level > top, back, climb)
 
