@@ -38,11 +38,12 @@ class References(NamedTuple):
     best_response: float | None
 
     def normalised(self, score: Any) -> Any:
-        """Scores as a share of the way from random to the best response; None without both."""
+        """Scores as a share of the way from random to the best response; None without both, or if
+        the best response that was found is no better than random play."""
         if self.random is None or self.best_response is None:
             return None
         way = self.best_response - self.random
-        return None if abs(way) < 1e-9 else (score - self.random) / way
+        return None if way < 1e-9 else (score - self.random) / way
 
 
 def cut_episodes(played: Played) -> list[Episodes]:

@@ -1,7 +1,9 @@
 """The best response to given co-players: PPO trained against exactly those, kept for all who ask.
 
-Training goes on in stages of equal length until a stage improves the reward by less than a margin,
-or at a cap. The run with its learning curve stays in the folder as evidence.
+On boards that are seen in full its networks see them from the own cell: with plain planes PPO ends
+far below the best on Snowdrift. Training goes on in stages of equal length until a stage improves
+the reward by less than a margin, or at a cap. The run with its learning curve stays in the folder
+as evidence.
 """
 
 import dataclasses
@@ -10,12 +12,13 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from coplay.config import to_json
 from coplay.errors import UserError
 from coplay.evaluation.match import play_match
 from coplay.files import write_json
+from coplay.games import game_parts
 from coplay.games.game import Game
 from coplay.players.player import group_players
 from coplay.players.ppo import PPOConfig
@@ -64,13 +67,20 @@ class Opposition:
     game: Any
     against: tuple[str, ...]
 
+    @property
+    def network(self) -> Literal["centred", "mlp"]:
+        """How the best response sees the game."""
+        game = game_parts(self.game_name)[1](self.game)
+        return "centred" if game.full_view and game.seat_planes else "mlp"
+
     def folder(self, references: Path) -> Path:
-        """Where its best response is kept; another game or other co-players: another folder."""
+        """Where its best response is kept; another game, other co-players or another network:
+        another folder."""
         runs = [
             RunFolder(Path(entry.split("@")[0])).checkpoints().last_step() if is_run(entry) else 0
             for entry in self.against
         ]
-        what = [self.game_name, to_json(self.game), list(self.against), runs]
+        what = [self.game_name, to_json(self.game), list(self.against), runs, self.network]
         digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:8]
         words = re.sub(r"[^a-z0-9]+", "-", f"{self.game_name}-{'-'.join(self.against)}".lower())
         return references / f"{words.strip('-')[:80]}-{digest}"
@@ -134,7 +144,7 @@ def _stage(
     settings = TrainConfig(
         player="ppo",
         game_name=opposition.game_name,
-        learner=PPOConfig(),
+        learner=PPOConfig(network=opposition.network),
         game=opposition.game,
         run=RunConfig(
             seating=",".join(["ppo", *opposition.against]),

@@ -146,7 +146,6 @@ def meet(
     result: dict[str, Any] = {"player": request.focal, "against": text}
     result |= summarise(played, config.steps, config.last, lines)
     result |= {
-        "recurrent_ppo": None,
         "learns": what_learns(party, config),
         "steps": config.steps,
         "last": config.last,

@@ -46,7 +46,7 @@ def print_adaptations(results: list[dict[str, Any]]) -> None:
         f"what changes: {', '.join(changing)}"
     )
     table.add_column("co-players", overflow="fold")
-    titles = ("score", "95 % interval", "random", "best response", "recurrent ppo", "normalised")
+    titles = ("score", "95 % interval", "random", "best response", "normalised")
     for title in (*titles, "interval", "episodes to 90 %", "steps to 90 %"):
         table.add_column(title, justify="right")
     if any(result["belief"] for result in results):
@@ -58,7 +58,7 @@ def print_adaptations(results: list[dict[str, Any]]) -> None:
             set_name(result["against"]),
             _number(result["score"]),
             _span(result["interval"]),
-            *(_number(result[name]) for name in ("random", "best_response", "recurrent_ppo")),
+            *(_number(result[name]) for name in ("random", "best_response")),
             _number(result["normalised"]),
             _span(result["normalised_interval"]),
             _count(result["episodes_to_90"]),

@@ -91,6 +91,7 @@ def test_normalised() -> None:
     assert lines.normalised(2.8) == pytest.approx(0.9)
     assert References(1.0, None).normalised(2.0) is None
     assert References(2.0, 2.0).normalised(2.0) is None
+    assert References(2.0, 1.0).normalised(2.0) is None, "no better than random play"
 
 
 def test_when_a_curve_is_good_for_good() -> None:

@@ -99,6 +99,8 @@ def test_stages_end_when_one_improves_too_little(tmp_path: Path, monkeypatch: An
     assert best_response(OPPOSITION, tmp_path, config, Watcher()) == found and len(trained) == 4
     other = replace(OPPOSITION, game=StagHuntConfig(height=5))
     assert other.folder(tmp_path) != OPPOSITION.folder(tmp_path)
+    windowed = replace(OPPOSITION, game=StagHuntConfig(view=1))
+    assert (OPPOSITION.network, windowed.network) == ("centred", "mlp")
     trained.clear()
     capped = best_response(other, tmp_path, replace(config, most=20), Watcher())
     assert trained == [10, 20] and capped["reward"] == 2.0
