@@ -34,7 +34,9 @@ class PretrainGoals:
     out: Path
     """Folder of the new model."""
     model: Annotated[GoalConfig, tyro.conf.arg(name="")] = field(default_factory=GoalConfig)
-    fit: Annotated[FitConfig, tyro.conf.arg(name="")] = field(default_factory=FitConfig)
+    fit: Annotated[FitConfig, tyro.conf.arg(name="")] = field(
+        default_factory=lambda: FitConfig(epochs=8, learning_rate=4e-3)
+    )
     json: bool = False
     """Print the figures as one JSON object on standard output."""
 

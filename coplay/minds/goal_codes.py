@@ -1,16 +1,17 @@
 """Goals as latent codes: what a co-player is after, as a vector z that nobody has to name.
 
-Four networks, all on the co-player's own ego view:
+Networks, all on the co-player's own ego view:
 
 - the **goal VAE** encodes a board to N(μ, σ²): what a goal looks like once it is nearly reached;
-- **inference** gives N(μ, σ²) from the current board and a recurrent memory of the boards and joint
-  actions before it. What an action says about a player depends on the board, so the memory takes
-  in what the board says of each action, of the action that was taken. Its target is the VAE's code
-  of the best board among the next `ahead` ones;
+- the **opponent model** predicts the co-player's action from (s, t, z). It is the same in the
+  mirror (`coplay.minds.mirrored`);
+- **inference** gives N(μ, σ²) from the past. Either by **prototypes**: a few codes are learned,
+  such that one of them explains all actions of a life; how well each of them has foreseen the past,
+  by the opponent model itself, says how probable it is, and z is their mean. Or by a **GRU** over
+  boards and joint actions (`coplay.minds.code_inference`). Its target is the VAE's code of the
+  best board among the next `ahead` ones;
 - the **selector** says which is best: the one whose code has the highest (optimistic) or lowest
-  (conservative) value V(s, z) for those who play with the co-player. Only in training;
-- the **opponent model** predicts the co-player's action from (s, t, z). A goal lasts: the code that
-  is inferred at a step must also be good for foreseeing the next `ahead` actions.
+  (conservative) value V(s, z) for those who play with the co-player. Only in training.
 
 When predicting, z is the mean of what is inferred from the past. A code of a later board would give
 the action away.
@@ -29,6 +30,15 @@ from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
 from coplay.errors import UserError
 from coplay.games.game import Game, Observation
 from coplay.minds import categorical
+from coplay.minds.code_inference import (
+    TELLS,
+    Code,
+    Prototypes,
+    Recurrent,
+    kl_codes,
+    split_code,
+)
+from coplay.minds.mirrored import MirroredPolicy
 from coplay.minds.networks import Linear, Network, ViewShape, plain_start
 from coplay.minds.recurrent import GRUNetwork
 from coplay.training.advantages import masked_mean
@@ -42,17 +52,17 @@ class GoalConfig:
     """What codes must be good for: foreseeing actions, or drawing the board again."""
     goal_dim: int = 16
     """Numbers of a code z."""
+    inference: Literal["prototypes", "gru"] = "prototypes"
+    """How codes are inferred: by how well each of some learned codes has foreseen the past, or by a
+    recurrent network."""
+    prototypes: int = 8
+    """How many codes are learned for that."""
     units: int = 64
-    """Width of the memory of past boards and actions."""
-    tells: int = 16
-    """What the board says of each action that may be taken, in so many numbers; those of the action
-    that was taken are remembered."""
-    lasting: float = 1.0
-    """Weight of foreseeing the following actions by the same code."""
+    """Width of the memory of the recurrent network."""
     width: int = 64
     """Width of the hidden layers of encoders, decoder and value."""
-    opponent_hidden: tuple[int, ...] = (128, 128)
-    """Widths of the hidden layers of the opponent model."""
+    opponent_hidden: tuple[int, ...] = (256, 128)
+    """Widths of the hidden layers of the opponent model, rounded up to multiples of 8."""
     kl_weight: float = 1e-3
     """Weight of the KL of a board's code to N(0, 1)."""
     match_weight: float = 1e-4
@@ -67,44 +77,22 @@ class GoalConfig:
     """Discount of the rewards that the selector's value foresees."""
 
     def __post_init__(self) -> None:
-        for name in ("goal_dim", "units", "width", "ahead", "tells"):
+        for name in ("goal_dim", "prototypes", "units", "width", "ahead"):
             if getattr(self, name) <= 0:
                 raise UserError(f"{name} must be above 0, not {getattr(self, name)}")
         for name in ("anneal", "discount"):
             if not 0 <= getattr(self, name) <= 1:
                 raise UserError(f"{name} must be between 0 and 1, not {getattr(self, name)}")
-        for name in ("kl_weight", "match_weight", "lasting"):
+        for name in ("kl_weight", "match_weight"):
             if getattr(self, name) < 0:
                 raise UserError(f"{name} must not be negative, not {getattr(self, name)}")
         if not self.opponent_hidden or any(width <= 0 for width in self.opponent_hidden):
             raise UserError("opponent_hidden must be one or more numbers above 0")
 
-
-class Code(NamedTuple):
-    """A normal distribution of codes with independent numbers."""
-
-    mean: Float[Array, "*batch code"]
-    log_variance: Float[Array, "*batch code"]
-
-    def draw(self, noise: Float[Array, "*batch code"]) -> Float[Array, "*batch code"]:
-        """A code, from standard normal noise."""
-        return self.mean + jnp.exp(0.5 * self.log_variance) * noise
-
-
-def split_code(numbers: Float[Array, "*batch both"]) -> Code:
-    """A network's output as a code; variances are kept between e⁻¹⁰ and e⁴."""
-    mean, spread = jnp.split(numbers, 2, axis=-1)
-    return Code(mean, -3.0 + 7.0 * jnp.tanh(spread / 7.0))
-
-
-def kl_codes(code: Code, other: Code | None = None) -> Float[Array, "*batch"]:
-    """KL(code || other); without another: KL(code || N(0, 1))."""
-    if other is None:
-        other = Code(jnp.zeros_like(code.mean), jnp.zeros_like(code.mean))
-    ratio = jnp.exp(code.log_variance - other.log_variance)
-    apart = jnp.square(code.mean - other.mean) * jnp.exp(-other.log_variance)
-    each = ratio + apart - 1.0 - (code.log_variance - other.log_variance)
-    return 0.5 * jnp.sum(each, axis=-1)
+    @property
+    def remembered(self) -> int:
+        """How many numbers are remembered of a player."""
+        return self.prototypes if self.inference == "prototypes" else self.units
 
 
 def centred(
@@ -174,10 +162,8 @@ class GoalModel(eqx.Module):
 
     board: Network
     decoder: Network
-    telling: Network
-    memory: GRUNetwork
-    inferred: Network
-    opponent: Conditioned
+    inference: Prototypes | Recurrent
+    opponent: MirroredPolicy
     value: Conditioned
     config: GoalConfig = eqx.field(static=True)
     shape: ViewShape
@@ -191,7 +177,7 @@ class GoalModel(eqx.Module):
         height, width, planes = shape.planes
         window = (2 * height - 1, 2 * width - 1, planes + 1)
         now = shape.features - self.past
-        inputs = math.prod(window) + now
+        more = now + shape.actions
         code, wide = config.goal_dim, (config.width,)
 
         def network(
@@ -209,39 +195,62 @@ class GoalModel(eqx.Module):
 
         self.board = network(shape.planes, 0, 2 * code, keys[0])
         self.decoder = network((0, 0, 0), code, math.prod(shape.planes), keys[1])
-        self.telling = network(window, now, config.tells * shape.actions, keys[6])
-        self.memory = GRUNetwork(
-            ViewShape((0, 0, 0), config.tells + now + seats * shape.actions, shape.actions),
-            config.units,
-            config.units,
-            key=keys[2],
-            hidden=wide,
-            channels=(),
-            activation="relu",
-            head_scale=1.0,
+        if config.inference == "prototypes":
+            self.inference = Prototypes(config.prototypes, code, keys[2])
+        else:
+            memory = GRUNetwork(
+                ViewShape((0, 0, 0), TELLS + now + seats * shape.actions, shape.actions),
+                config.units,
+                config.units,
+                key=keys[2],
+                hidden=wide,
+                channels=(),
+                activation="relu",
+                head_scale=1.0,
+            )
+            self.inference = Recurrent(
+                telling=network(window, more, TELLS * shape.actions, keys[6]),
+                memory=memory,
+                inferred=network(window, more + config.units, 2 * code, keys[3]),
+            )
+        self.opponent = MirroredPolicy(
+            window, now, code, config.opponent_hidden, shape.actions, keys[4]
         )
-        self.inferred = network(window, now + config.units, 2 * code, keys[3])
-        self.opponent = Conditioned(inputs, code, config.opponent_hidden, shape.actions, keys[4])
-        self.value = Conditioned(inputs, code, wide, 1, keys[5])
+        self.value = Conditioned(math.prod(window) + more, code, wide, 1, keys[5])
 
     # --- what networks are given ---------------------------------------------------------------
 
     def see(self, observation: Observation) -> Float[Array, "*batch inputs"]:
-        """Board and time as the co-player itself sees them, itself in the middle."""
+        """Board, time and legal actions as the co-player itself sees them, itself in the middle."""
         planes = centred(observation.planes.astype(jnp.float32))
         flat = planes.reshape(*planes.shape[:-3], -1)
-        return jnp.concatenate([flat, observation.features[..., self.past :]], axis=-1)
+        now, legal = observation.features[..., self.past :], observation.legal.astype(jnp.float32)
+        return jnp.concatenate([flat, now, legal], axis=-1)
+
+    def likely(
+        self, seen: Float[Array, "*batch inputs"], action: Integer[Array, "*batch"]
+    ) -> Float[Array, "*batch prototype"]:
+        """Log-probability of an action by the opponent model, with each of the prototypes."""
+        assert isinstance(self.inference, Prototypes)
+        logits = self.opponent.given(self.opponent.view(seen)[..., None, :], self.inference.codes)
+        legal = seen[..., None, -self.shape.actions :] > 0.5
+        log_probs = categorical.log_policy(logits, jnp.broadcast_to(legal, logits.shape))
+        taken = action[..., None, None] == jnp.arange(self.shape.actions)
+        return jnp.sum(jnp.where(taken, log_probs, 0.0), axis=-1)
 
     def happened(
-        self, seen: Float[Array, "*batch inputs"], joint: Integer[Array, "*batch seat"]
+        self,
+        recurrent: Recurrent,
+        seen: Float[Array, "*batch inputs"],
+        joint: Integer[Array, "*batch seat"],
     ) -> Float[Array, "*batch more"]:
-        """What the memory takes in of a step: what the board says of the action taken, time, and
-        what all players did, ego-first."""
+        """What a recurrent memory takes in of a step: what the board says of the action taken,
+        time, and what all players did, ego-first."""
         actions = self.shape.actions
         done = (joint[..., None] == jnp.arange(actions)).astype(jnp.float32)
-        said = self.telling(seen).reshape(*joint.shape[:-1], actions, self.config.tells)
+        said = recurrent.telling(seen).reshape(*joint.shape[:-1], actions, TELLS)
         said = jnp.sum(said * done[..., 0, :, None], axis=-2)
-        now = seen[..., seen.shape[-1] - (self.shape.features - self.past) :]
+        now = seen[..., seen.shape[-1] - actions - (self.shape.features - self.past) : -actions]
         flat = done.reshape(*joint.shape[:-1], -1)
         return jnp.concatenate([said, now, flat], axis=-1)
 
@@ -249,19 +258,24 @@ class GoalModel(eqx.Module):
 
     def remember(
         self,
-        memory: Float[Array, "*batch units"],
+        memory: Float[Array, "*batch remembered"],
         seen: Float[Array, "*batch inputs"],
         joint: Integer[Array, "*batch seat"],
-    ) -> Float[Array, "*batch units"]:
+    ) -> Float[Array, "*batch remembered"]:
         """The memory after a step; zeros before the first."""
-        return self.memory.step(self.happened(seen, joint), memory)[1]
+        if isinstance(self.inference, Prototypes):
+            return self.inference.weigh(memory, self.likely(seen, joint[..., 0]))
+        x = self.happened(self.inference, seen, joint)
+        return self.inference.memory.step(x, memory)[1]
 
     def infer(
-        self, memory: Float[Array, "*batch units"], seen: Float[Array, "*batch inputs"]
+        self, memory: Float[Array, "*batch remembered"], seen: Float[Array, "*batch inputs"]
     ) -> Code:
         """The code of what the co-player is after, from the past and the current view."""
-        context = self.memory.head(memory)
-        return split_code(self.inferred(jnp.concatenate([seen, context], axis=-1)))
+        if isinstance(self.inference, Prototypes):
+            return self.inference.infer(memory)
+        context = self.inference.memory.head(memory)
+        return split_code(self.inference.inferred(jnp.concatenate([seen, context], axis=-1)))
 
     def encode(self, planes: Float[Array, "*batch height width plane"]) -> Code:
         """The goal VAE's code of a board."""
@@ -277,16 +291,34 @@ class GoalModel(eqx.Module):
         return categorical.log_policy(self.opponent(seen, z), legal)
 
     def memories(self, seen: Float[Array, "line slot inputs"], steps: "Steps") -> Array:
-        """[line, slot, unit] the memory before each step."""
+        """[line, slot, remembered] the memory before each step."""
         return self.unrolled(seen, steps)[0]
 
     def unrolled(
-        self, seen: Float[Array, "line slot inputs"], steps: "Steps"
-    ) -> tuple[Float[Array, "line slot units"], Float[Array, "line units"]]:
-        """The memory before each step, and after the last."""
-        x = self.happened(seen, steps.joint)[:, :, None]
+        self,
+        seen: Float[Array, "line slot inputs"],
+        steps: "Steps",
+        likely: Float[Array, "line slot prototype"] | None = None,
+    ) -> tuple[Float[Array, "line slot remembered"], Float[Array, "line remembered"]]:
+        """The memory before each step, and after the last. likely: as `likely` gives, if it is
+        known already."""
         first, alive = steps.first[..., None], steps.alive[..., None]
-        after = self.memory.unroll(x, steps.start[:, None], first, alive)[1][:, :, 0]
+        inference = self.inference
+        if isinstance(inference, Prototypes):
+            if likely is None:
+                likely = self.likely(seen, steps.joint[..., 0])
+
+            def one(memory: Array, row: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+                likely, first, alive = row
+                memory = jnp.where(first, 0.0, memory)
+                memory = jnp.where(alive, inference.weigh(memory, likely), memory)
+                return memory, memory
+
+            rows = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), (likely, first, alive))
+            after = jnp.swapaxes(jax.lax.scan(one, steps.start, rows)[1], 0, 1)
+        else:
+            x = self.happened(inference, seen, steps.joint)[:, :, None]
+            after = inference.memory.unroll(x, steps.start[:, None], first, alive)[1][:, :, 0]
         before = jnp.concatenate([steps.start[:, None], after[:, :-1]], axis=1)
         return jnp.where(first, 0.0, before), after[:, -1]
 
@@ -310,7 +342,7 @@ class Steps(NamedTuple):
     joint: [line, slot, seat] what all did, ego-first. alive: the slot holds a step of a player in
     the game. first: the memory begins anew here. left: how many more steps of the life follow.
     target: what the selector's value learns: discounted rewards of those who play with it.
-    start: [line, unit] the memory before the first slot.
+    start: [line, remembered] the memory before the first slot.
     """
 
     observation: Observation
@@ -320,7 +352,7 @@ class Steps(NamedTuple):
     first: Bool[Array, "line slot"]
     left: Integer[Array, "line slot"]
     target: Float[Array, "line slot"]
-    start: Float[Array, "line units"]
+    start: Float[Array, "line remembered"]
 
 
 GoalTerms = dict[str, Float[Array, ""]]
@@ -347,6 +379,23 @@ def select(
     return slot + jnp.minimum(best, left)
 
 
+def prototype_loss(
+    model: GoalModel, likely: Float[Array, "line slot prototype"], steps: Steps
+) -> Float[Array, ""]:
+    """-log Σ_k P(k) Π π(a | s, t, z_k) of every life, or of the part that is in its line, over all
+    steps. A mixture of lives and not of steps: one prototype has to explain a life as a whole."""
+    assert isinstance(model.inference, Prototypes)
+    alive = steps.alive
+    life = jnp.cumsum(steps.first, axis=1)
+    same = (life[:, :, None] == life[:, None]) & alive[:, :, None] & alive[:, None]
+    whole = jnp.einsum("lst,ltk->lsk", same.astype(jnp.float32), likely)
+    # A life that began before its line goes on with what was remembered.
+    begun = jnp.where((life == 0)[..., None], steps.start[:, None], 0.0)
+    prior = jax.nn.log_softmax(model.inference.prior + begun, axis=-1)
+    length = jnp.maximum(jnp.sum(same, axis=2), 1)
+    return masked_mean(-jax.nn.logsumexp(prior + whole, axis=-1) / length, alive, None)
+
+
 def goal_loss(
     model: GoalModel,
     steps: Steps,
@@ -364,7 +413,11 @@ def goal_loss(
         taken = categorical.take(log_probs, steps.joint[..., 0].astype(jnp.int32))
         loss = masked_mean(-taken, alive, None)
         return loss, {"opponent_loss": loss}
-    seen, inferred = model.codes(steps)
+    action = steps.joint[..., 0].astype(jnp.int32)
+    seen = model.see(steps.observation)
+    by_prototypes = isinstance(model.inference, Prototypes)
+    likely = model.likely(seen, action) if by_prototypes else None
+    inferred = model.infer(model.unrolled(seen, steps, likely)[0], seen)
     following = steps.following.astype(jnp.float32)
     boards = model.encode(following)
     judged = model.value.view(seen)
@@ -382,9 +435,9 @@ def goal_loss(
     )[..., None]
     goal = Code(*(jnp.take_along_axis(x, chosen, axis=1) for x in boards))
     noise = jax.random.normal(key, (2 * goal.mean.size,)).reshape(2, *goal.mean.shape)
-    z_board, z = goal.draw(noise[0]), inferred.draw(noise[1])
-
-    action = steps.joint[..., 0].astype(jnp.int32)
+    z_board = goal.draw(noise[0])
+    # A mixture of prototypes is no normal distribution: its mean is what will be used.
+    z = inferred.mean if by_prototypes else inferred.draw(noise[1])
     watched = model.opponent.view(seen)
 
     def surprise(z: Float[Array, "line slot code"]) -> Float[Array, "line slot"]:
@@ -425,9 +478,9 @@ def goal_loss(
     if config.loss == "action":
         terms |= {"goal_action_loss": action_loss(z_board), "opponent_loss": action_loss(z)}
         fit = terms["goal_action_loss"] + terms["opponent_loss"]
-        if config.lasting and config.ahead > 1:
+        if not by_prototypes and config.ahead > 1:
             terms["opponent_later_loss"] = later_loss(z)
-            fit = fit + config.lasting * terms["opponent_later_loss"]
+            fit = fit + terms["opponent_later_loss"]
     else:
         terms |= {
             "goal_reconstruction": drawn_again(z_board),
@@ -436,6 +489,9 @@ def goal_loss(
         }
         fit = terms["goal_reconstruction"] + terms["inferred_reconstruction"]
         fit = fit + terms["opponent_loss"]
+    if likely is not None:
+        terms["prototype_loss"] = prototype_loss(model, likely, steps)
+        fit = fit + terms["prototype_loss"]
     kl = config.kl_weight * terms["goal_kl"] + config.match_weight * terms["inferred_kl"]
     return fit + warm * kl + terms["goal_value_loss"], terms
 

@@ -152,7 +152,7 @@ class HopPlus(Learner):
             world=world,
             goals_optimiser=start(goals),
             world_optimiser=None if world is None else start(world),
-            lives=self._models.no_lives(goals.config.units),
+            lives=self._models.no_lives(goals.config.remembered),
             steps=None if world is None else self._models.no_steps(),
             lines=jnp.int32(0),
             rows=jnp.int32(0),
@@ -208,7 +208,7 @@ class HopPlus(Learner):
         learner = dataclasses.replace(self, seats=(at,), active=(at,))
         return learner, state._replace(
             policy=policy,
-            lives=learner._models.no_lives(state.goals.config.units),
+            lives=learner._models.no_lives(state.goals.config.remembered),
             steps=None if state.world is None else learner._models.no_steps(),
             lines=jnp.int32(0),
             rows=jnp.int32(0),

@@ -29,17 +29,17 @@ class HopPlusConfig(PPOConfig):
     """What goal codes must be good for: foreseeing actions, or drawing the board again."""
     goal_dim: int = 16
     """Numbers of a goal code."""
+    inference: Literal["prototypes", "gru"] = "prototypes"
+    """How codes are inferred: by how well each of some learned codes has foreseen the past, or by a
+    recurrent network."""
+    prototypes: int = 8
+    """How many codes are learned for that."""
     goal_units: int = 64
-    """Width of the memory of past boards and actions."""
-    tells: int = 16
-    """What the board says of each action that may be taken, in so many numbers; those of the action
-    that was taken are remembered."""
-    lasting: float = 1.0
-    """Weight of foreseeing co-players' following actions by the same code."""
+    """Width of the memory of the recurrent network."""
     goal_width: int = 64
     """Width of the hidden layers of the goal networks."""
-    opponent_hidden: tuple[int, ...] = (128, 128)
-    """Widths of the hidden layers of the opponent model."""
+    opponent_hidden: tuple[int, ...] = (256, 128)
+    """Widths of the hidden layers of the opponent model, rounded up to multiples of 8."""
     kl_weight: float = 1e-3
     """Weight of the KL of a board's code to N(0, 1)."""
     match_weight: float = 1e-4
@@ -153,9 +153,9 @@ class HopPlusConfig(PPOConfig):
         return GoalConfig(
             loss=self.goal_loss,
             goal_dim=self.goal_dim,
+            inference=self.inference,
+            prototypes=self.prototypes,
             units=self.goal_units,
-            tells=self.tells,
-            lasting=self.lasting,
             width=self.goal_width,
             opponent_hidden=self.opponent_hidden,
             kl_weight=self.kl_weight,

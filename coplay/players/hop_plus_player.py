@@ -110,7 +110,9 @@ class HopPlusPlayer(Player):
 
     def start(self, copies: int) -> Memory:
         config, size = self.goals.config, (copies, self.game_seats)
-        return HopPlusMemory(jnp.zeros((*size, config.units)), jnp.zeros((*size, config.goal_dim)))
+        return HopPlusMemory(
+            jnp.zeros((*size, config.remembered)), jnp.zeros((*size, config.goal_dim))
+        )
 
     def see(self, game: Game, view: View) -> Float[Array, "copy looked inputs"]:
         """What the goal model makes of players' own views: of all, ego-first; of oneself alone if

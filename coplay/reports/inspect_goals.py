@@ -17,11 +17,10 @@ SHOWN = 1500  # codes in the pictures
 LEAST = 50  # samples of a step below which nothing is said about it
 
 
-def write(out: Path, seen: SeenGoals) -> dict[str, Any]:
-    """Write the folder; the figures."""
+def figures_of(seen: SeenGoals) -> dict[str, Any]:
+    """What a linear probe reads from the codes, beside the filter."""
     if len(seen.kinds) < 2:
         raise UserError("goals can be told apart only among two or more kinds of co-player")
-    out.mkdir(parents=True, exist_ok=True)
     samples, code = seen.samples, seen.found.code
     # The probe learns on every other episode and is measured on the rest.
     learn = samples.episode % 2 == 0
@@ -72,7 +71,14 @@ def write(out: Path, seen: SeenGoals) -> dict[str, Any]:
             if counts[step]
         ],
     }
-    figures = _plain(figures)
+    return _plain(figures)
+
+
+def write(out: Path, seen: SeenGoals) -> dict[str, Any]:
+    """Write the folder; the figures."""
+    figures = figures_of(seen)
+    out.mkdir(parents=True, exist_ok=True)
+    samples, code, known = seen.samples, seen.found.code, figures["recognition"]
     write_json(out / "figures.json", figures)
     charts.write_csv(
         out / "probe.csv",

@@ -60,7 +60,7 @@ def seen_goals(
     title: str, model: GoalModel, dataset: Dataset, rows: list[dict[str, Any]]
 ) -> SeenGoals:
     samples = samples_of(dataset)
-    lives = lives_of(samples, horizon_of(dataset.game), model.config.units)
+    lives = lives_of(samples, horizon_of(dataset.game), model.config.remembered)
     return SeenGoals(
         title=title,
         game=dataset.game,

@@ -145,7 +145,8 @@ def pretrain_goals(
     train, held = dataset.split(options.held_out)
     length = horizon_of(dataset.game)
     lives, test = (
-        lives_of(samples_of(part, config.discount), length, config.units) for part in (train, held)
+        lives_of(samples_of(part, config.discount), length, config.remembered)
+        for part in (train, held)
     )
     best = best_of(held)
     rows = np.asarray(test.samples.action)[:, 0], np.asarray(test.samples.kind)

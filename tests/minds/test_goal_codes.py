@@ -12,14 +12,14 @@ import pytest
 
 from coplay.games import make_game
 from coplay.games.game import Observation
+from coplay.minds.code_inference import Code, Prototypes, kl_codes
 from coplay.minds.goal_codes import (
-    Code,
     GoalConfig,
     GoalModel,
     Steps,
     centred,
     goal_loss,
-    kl_codes,
+    prototype_loss,
     select,
 )
 from coplay.minds.networks import view_shape
@@ -34,7 +34,7 @@ RNG = np.random.default_rng(0)
 def random_model(**fields: Any) -> GoalModel:
     """Random numbers in all places; an orthogonal start takes long to compile."""
     config = GoalConfig(
-        goal_dim=3, units=4, tells=2, width=5, opponent_hidden=(6, 6), ahead=3, **fields
+        goal_dim=3, prototypes=4, units=4, width=5, opponent_hidden=(6, 6), ahead=3, **fields
     )
     shapes = eqx.filter_eval_shape(
         lambda key: GoalModel(config, view_shape(GAME), 3, key), jax.random.key(0)
@@ -116,8 +116,12 @@ def test_selector_like_plain_python(optimistic: bool) -> None:
             assert int(ours[line, slot]) == slot + best
 
 
-def test_codes_know_the_past_only() -> None:
-    model, real = random_model(), steps()
+INFERENCE = pytest.mark.parametrize("inference", ["prototypes", "gru"])
+
+
+@INFERENCE
+def test_codes_know_the_past_only(inference: Any) -> None:
+    model, real = random_model(inference=inference), steps()
 
     def both(steps: Steps) -> Any:
         return model.codes(steps)[1].mean, model.memories(model.see(steps.observation), steps)
@@ -131,7 +135,9 @@ def test_codes_know_the_past_only() -> None:
     changed, new_memory = map(np.asarray, run(other))
     np.testing.assert_array_equal(before[:, : at + 1], changed[:, : at + 1])
     goes_on = np.asarray(real.alive & ~real.first)[:, at + 1]
-    assert goes_on.any() and (np.abs(memory - new_memory)[goes_on, at + 1].max(-1) > 1e-4).all()
+    # An action that all prototypes find impossible says nothing of any.
+    moved = np.abs(memory - new_memory)[goes_on, at + 1].max(-1) > 1e-4
+    assert moved.mean() > 0.8
     # Of the few hidden units behind the memory all may be silent in single lines.
     moved = np.abs(before - changed)[goes_on, at + 1].max(-1) > 1e-4
     assert moved.mean() > 0.8
@@ -141,8 +147,9 @@ def test_codes_know_the_past_only() -> None:
     np.testing.assert_allclose(before[new, at + 1], changed[new, at + 1], rtol=1e-6)
 
 
-def test_remembering_step_by_step_is_the_same() -> None:
-    model, real = random_model(), steps()
+@INFERENCE
+def test_remembering_step_by_step_is_the_same(inference: Any) -> None:
+    model, real = random_model(inference=inference), steps()
     seen = model.see(real.observation)
     lines = np.asarray(jax.jit(lambda *a: model.memories(*a))(seen, real))
     remember = jax.jit(lambda *a: model.remember(*a))
@@ -154,9 +161,12 @@ def test_remembering_step_by_step_is_the_same() -> None:
         memory = remember(memory, seen[:, slot], real.joint[:, slot])
 
 
-@pytest.mark.parametrize("loss", ["action", "reconstruction"])
-def test_empty_slots_are_in_no_loss_and_every_part_learns(loss: Any) -> None:
-    model, real = random_model(loss=loss), steps()
+@pytest.mark.parametrize(
+    ("inference", "loss"),
+    [("prototypes", "action"), ("prototypes", "reconstruction"), ("gru", "action")],
+)
+def test_empty_slots_are_in_no_loss_and_every_part_learns(inference: Any, loss: Any) -> None:
+    model, real = random_model(inference=inference, loss=loss), steps()
     assert not np.asarray(real.alive).all()
     key = jax.random.key(0)
     run = jax.jit(jax.value_and_grad(lambda m, s: goal_loss(m, s, key, 1.0)[0]))
@@ -173,19 +183,80 @@ def test_empty_slots_are_in_no_loss_and_every_part_learns(loss: Any) -> None:
     )
     (value, slope), (again, _) = run(model, real), run(model, changed)
     np.testing.assert_allclose(value, again, rtol=1e-6)
-    for name in ("board", "decoder", "telling", "memory", "inferred", "opponent", "value"):
-        moved = any(np.abs(np.asarray(x)).max() > 0 for x in jax.tree.leaves(getattr(slope, name)))
+    parts = {name: getattr(slope, name) for name in ("board", "decoder", "opponent", "value")}
+    for name, part in (parts | vars(slope.inference)).items():
+        moved = any(np.abs(np.asarray(x)).max() > 0 for x in jax.tree.leaves(part))
         assert moved == (name != "decoder" or loss == "reconstruction"), name
 
 
-def test_codes_must_foresee_the_actions_that_follow() -> None:
+def test_prototypes_are_weighed_as_bayes_says() -> None:
     model, real = random_model(), steps()
+    assert isinstance(model.inference, Prototypes)
+    seen, legal = model.see(real.observation), np.asarray(real.observation.legal)
+
+    @jax.jit
+    def foresee(z: Any) -> Any:
+        every = jnp.broadcast_to(z, (*seen.shape[:2], 3))
+        return jnp.exp(model.foresee(seen, every, real.observation.legal))
+
+    probs = np.stack([np.asarray(foresee(z)) for z in model.inference.codes], axis=-2)
+    assert (probs[~np.broadcast_to(legal[:, :, None], probs.shape)] == 0).all()
+    prior = np.asarray(jax.nn.softmax(model.inference.prior))
+    code = jax.jit(lambda steps: model.codes(steps)[1])(real)
+    run = jax.jit(
+        lambda steps: prototype_loss(model, model.likely(seen, steps.joint[..., 0]), steps)
+    )
+    alive, first = np.asarray(real.alive), np.asarray(real.first)
+    codes = np.asarray(model.inference.codes)
+    total = 0.0
+    for line in range(alive.shape[0]):
+        weight = prior
+        for slot in np.flatnonzero(alive[line]):
+            if first[line, slot]:
+                weight = prior
+            share = weight / weight.sum()
+            mean = share @ codes
+            np.testing.assert_allclose(code.mean[line, slot], mean, rtol=1e-3, atol=1e-4)
+            wide = np.exp(-3 + 7 * np.tanh(np.asarray(model.inference.spread) / 7))
+            apart = share @ np.square(codes - mean)
+            np.testing.assert_allclose(
+                np.exp(code.log_variance[line, slot]), wide + apart, rtol=2e-2, atol=1e-3
+            )
+            weight = weight * probs[line, slot, :, int(real.joint[line, slot, 0])]
+            if int(real.left[line, slot]) == 0:
+                total -= np.log(weight.sum())
+    np.testing.assert_allclose(run(real), total / alive.sum(), rtol=1e-4)
+    # A line that begins within a life goes on with what was remembered of it.
+    late = real._replace(first=jnp.zeros_like(real.first), start=real.start.at[:, 1].set(-8.0))
+    likely = np.asarray(model.likely(seen, real.joint[..., 0]))
+    begun = np.log(prior) + np.asarray(late.start)
+    begun -= np.logaddexp.reduce(begun, axis=1, keepdims=True)
+    whole = np.where(alive[..., None], likely, 0).sum(1)
+    wanted = -np.logaddexp.reduce(begun + whole, axis=1).sum() / alive.sum()
+    np.testing.assert_allclose(run(late), wanted, rtol=1e-4)
+
+
+def test_players_may_change() -> None:
+    proto = Prototypes(2, 3, jax.random.key(0))
+    memory = jnp.zeros(2)
+    for likely in [(-0.1, -3.0)] * 50 + [(-3.0, -0.1)] * 4:
+        memory = proto.weigh(memory, jnp.asarray(likely))
+    assert memory[1] > memory[0]
+    # One impossible action is a strong word, and no verdict for ever.
+    memory = proto.weigh(memory, jnp.asarray((-0.1, -1e30)))
+    assert np.isfinite(memory).all() and memory[0] > memory[1]
+
+
+def test_codes_of_a_gru_must_foresee_the_actions_that_follow() -> None:
+    model, real = random_model(inference="gru"), steps()
     # Codes without spread, so that the loss can be computed from means.
-    head = model.inferred.head
+    head = model.inference.inferred.head
     still = head.bias.at[3:].set(-1e3)
     still_weight = head.weight.at[3:].set(0.0)
     model = eqx.tree_at(
-        lambda m: (m.inferred.head.bias, m.inferred.head.weight), model, (still, still_weight)
+        lambda m: (m.inference.inferred.head.bias, m.inference.inferred.head.weight),
+        model,
+        (still, still_weight),
     )
 
     @jax.jit

@@ -17,7 +17,7 @@ GAME = [
     *("--game.height=2", "--game.width=3", "--game.players=2"),
     *("--game.stags=1", "--game.hares=1", "--game.horizon=5"),
 ]
-GOALS = ["--goal-dim", "2", "--tells", "3", "--opponent-hidden", "6"]
+GOALS = ["--goal-dim", "2", "--prototypes", "3", "--opponent-hidden", "6"]
 SMALL = [
     *("--hidden", "8", "--line", "4", "--buffer-lines", "20", "--buffer-steps", "50"),
     *("--model-lines", "4", "--model-steps", "8", "--epochs", "1", "--minibatches", "2"),
@@ -57,7 +57,7 @@ def test_from_data_to_adaptation(tmp_path: Path, capsys: pytest.CaptureFixture) 
     for name in ("real_value_loss", "imagined_value_loss", "real_return", "imagined_reward"):
         assert np.isfinite(rows[-1][f"{name}/seat_0"])
     state = load_learner(str(whole))[1]
-    assert state.goals.config.units == 4 and state.world.here.bias.shape == (6,)
+    assert state.goals.config.remembered == 3 and state.world.here.bias.shape == (6,)
 
     # A run that ends early and is taken up again is, to the bit, the run in one go.
     call(*command, "--steps", "96", "--out", cut)
