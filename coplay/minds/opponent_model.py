@@ -52,6 +52,16 @@ class Accuracy(NamedTuple):
     loss: Float[Array, ""]
 
 
+def rank(
+    log_probs: Float[Array, "sample action"], action: Int[Array, " sample"]
+) -> Int[Array, " sample"]:
+    """How many actions were held more probable than the one that was taken; equally probable ones
+    come in their order, as in argmax: else a model that knows nothing would have them all first."""
+    chosen = categorical.take(log_probs, action)[:, None]
+    before = jnp.arange(log_probs.shape[-1]) < action[:, None]
+    return jnp.sum((log_probs > chosen) | ((log_probs == chosen) & before), axis=-1)
+
+
 def accuracy(
     log_probs: Float[Array, "*batch action"],
     action: Int[Array, "*batch"],
@@ -65,15 +75,13 @@ def accuracy(
     taken = ((action[:, None] == kinds) & mask[:, None]).astype(jnp.float32)
     predicted = (jnp.argmax(log_probs, axis=-1)[:, None] == kinds).astype(jnp.float32)
     confusion = taken.T @ predicted
-    chosen = categorical.take(log_probs, action)
-    above = jnp.sum(log_probs > chosen[:, None], axis=-1)
     count, guessed, right = confusion.sum(1), confusion.sum(0), jnp.diagonal(confusion)
     precision = right / jnp.maximum(guessed, 1)
     recall = right / jnp.maximum(count, 1)
     return Accuracy(
         confusion=confusion,
         top1=jnp.sum(right) / jnp.maximum(jnp.sum(count), 1),
-        top3=masked_mean((above < 3).astype(jnp.float32), mask, None),
+        top3=masked_mean((rank(log_probs, action) < 3).astype(jnp.float32), mask, None),
         counts=count,
         ratio=count / jnp.maximum(jnp.sum(count), 1),
         precision=precision,

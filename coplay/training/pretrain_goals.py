@@ -20,6 +20,7 @@ from coplay.minds.goal_codes import (
     refuse_unknown_features,
 )
 from coplay.minds.networks import view_shape
+from coplay.minds.opponent_model import rank
 from coplay.training.dataset import Dataset, Samples, horizon_of, packed, samples_of
 from coplay.training.pretrain import (
     FitConfig,
@@ -154,10 +155,10 @@ def pretrain_goals(
     def measure(model: GoalModel) -> dict[str, Any]:
         found = foreseen(model, test).action
         taken = np.take_along_axis(found, rows[0][:, None].astype(int), axis=1)
-        above = (found > taken).sum(1)
+        before = rank(jnp.asarray(found), jnp.asarray(rows[0], jnp.int32))
         return {
             **shares(*rows, found, dataset.kinds, "top1"),
-            "top3": float((above < 3).mean()),
+            "top3": float((before < 3).mean()),
             "held_out_loss": float(-taken.mean()),
         }
 

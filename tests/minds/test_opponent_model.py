@@ -43,6 +43,12 @@ def test_accuracy_counts_like_plain_python() -> None:
         np.testing.assert_allclose(measured, expected, rtol=1e-5)
 
 
+def test_a_model_that_knows_nothing_is_right_by_chance() -> None:
+    """Equally probable actions do not all count as the most probable."""
+    even = accuracy(jnp.zeros((4, 4)), jnp.arange(4), jnp.ones(4, bool))
+    assert (float(even.top1), float(even.top3)) == (0.25, 0.75)
+
+
 def test_nothing_to_count_gives_zeros_not_nan() -> None:
     nothing = accuracy(jnp.zeros((3, 4)), jnp.zeros(3, jnp.int32), jnp.zeros(3, bool))
     assert all(np.all(np.asarray(x) == 0) for x in nothing)
