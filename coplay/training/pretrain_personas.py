@@ -31,6 +31,8 @@ from coplay.training.pretrain import (
     write_pretrained,
 )
 
+LINES = 64  # looked at in one go
+
 
 def fresh_personas(game: Game, config: PersonaConfig, seed: int) -> PersonaModel:
     refuse_unknown_features(game)
@@ -59,26 +61,23 @@ class Packed:
         )
 
 
-def bank_of(
-    model: PersonaModel, packed_lives: Packed, number: int, seed: int
-) -> Float[Array, "life code"]:
-    """Codes of so many lives, drawn from all of them."""
-    lives = np.asarray(packed_lives.samples.life)
-    rng = np.random.default_rng(seed)
-    chosen = rng.choice(np.unique(lives), number)
-    flat = packed_lives.slots.reshape(-1)
-    place = np.flatnonzero(flat >= 0)
-    _, first = np.unique(lives[flat[place]], return_index=True)
-    slot = place[first][np.searchsorted(np.unique(lives), chosen)]
-    length = packed_lives.slots.shape[1]
+def codes_of_lives(model: PersonaModel, lives: Packed) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of all lives, in order, and their codes [life, code]."""
 
     @jax.jit
     def codes(model: PersonaModel, lines: Int[Array, " line"]) -> Array:
-        some = packed_lives.pick(lines)
+        some = lives.pick(lines)
         return model.codes(model.see(some.observation), some).mean
 
-    found = np.asarray(codes(model, jnp.asarray(slot // length)))
-    return jnp.asarray(found[np.arange(number), slot % length])
+    count = -(-len(lives.slots) // LINES)
+    lines = np.minimum(np.arange(count * LINES), len(lives.slots) - 1).reshape(count, LINES)
+    found = np.concatenate([np.asarray(codes(model, jnp.asarray(some))) for some in lines])
+    flat = lives.slots.reshape(-1)
+    place = np.flatnonzero(flat >= 0)
+    number, first = np.unique(
+        np.asarray(lives.samples.life)[flat[place]], return_index=True
+    )  # any slot of a life has its code
+    return number, found.reshape(-1, found.shape[-1])[place[first]]
 
 
 def pretrain_personas(
@@ -111,8 +110,9 @@ def pretrain_personas(
         },
     )
     model, record = fit(fresh_personas(dataset.game, config, options.seed), task, options, say)
-    bank = bank_of(model, lives, config.lives, options.seed)
-    model = eqx.tree_at(lambda model: model.bank, model, bank)
+    codes = codes_of_lives(model, lives)[1]
+    bank = codes[np.random.default_rng(options.seed).integers(0, len(codes), config.lives)]
+    model = eqx.tree_at(lambda model: model.bank, model, jnp.asarray(bank))
     summary = {
         "part": "personas",
         "samples": train.samples,

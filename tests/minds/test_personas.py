@@ -26,7 +26,7 @@ from coplay.minds.personas import (
 from coplay.players.hop_plus_config import HopPlusConfig
 from coplay.players.hop_plus_dreams import Dreams
 from coplay.training.collect import collect
-from coplay.training.pretrain_personas import Packed, bank_of
+from coplay.training.pretrain_personas import Packed, codes_of_lives
 
 GAME = make_game("stag-hunt", height=2, width=3, players=3, stags=1, hares=1, horizon=5)
 CONFIG = PersonaConfig(persona_dim=2, deeds=4, width=8, hidden=(12,), steps=5, lives=7)
@@ -58,13 +58,14 @@ def test_a_code_is_of_its_own_life_alone() -> None:
     np.testing.assert_array_equal(
         after[line][~mine & alive[line]], before[line][~mine & alive[line]]
     )
-    # All steps of a life have the same code; the bank holds such codes.
+    # All steps of a life have the same code, which is what is kept of it.
     for one in ids:
         assert np.ptp(before[line][life[line] == one], axis=0).max() < 1e-6
-    bank = np.asarray(bank_of(MODEL, packed, 7, 0))
-    found = before[alive]
-    for code in bank:
-        assert np.abs(found - code).max(-1).min() < 1e-6
+    number, found = codes_of_lives(MODEL, packed)
+    np.testing.assert_array_equal(number, np.unique(life[alive]))
+    for one in ids:
+        mine = before[life == one][0]
+        np.testing.assert_allclose(found[number == one][0], mine, rtol=1e-5, atol=1e-6)
 
 
 def test_every_life_counts_as_much_as_any_other() -> None:
