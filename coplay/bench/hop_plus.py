@@ -106,7 +106,7 @@ def parts(game: Game, config: HopPlusConfig, copies: int, steps: int) -> list[Wo
         return learner._with_codes(mine.goals, watched)
 
     def imagine(game: Game, key: PRNGKeyArray, mine: HopPlusState, watched: Watched) -> Any:
-        return learner._imagine(key, mine, watched._replace(game=game))
+        return learner._dreams.dream(key, mine, watched._replace(game=game))
 
     def policy(key: PRNGKeyArray, mine: HopPlusState, own: Any, imagined: Any) -> Any:
         return learner._learn_policy(key, mine.policy, own, imagined, jnp.float32(0))
@@ -127,7 +127,7 @@ def parts(game: Game, config: HopPlusConfig, copies: int, steps: int) -> list[Wo
         ("views told of codes", codes, (mine, watched)),
     ]
     imagined = None
-    if config.imagination > 0:
+    if config.imagines:
         works.append(("imagination", imagine, (game, key, mine, watched)))
         imagined = jax.jit(imagine)(game, key, mine, watched)
     works += [

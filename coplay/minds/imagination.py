@@ -1,9 +1,10 @@
 """Imagined rollouts: the player acts by its actor, co-players by the opponent model, in a world
-model.
+model or in the game itself.
 
-They begin where real games really were, with what was remembered of the co-players there, and what
-is imagined is remembered in turn: so the goal codes that the policy is told are inferred ones,
-never made up.
+What is imagined is remembered, so the goal codes that the policy is told are inferred ones, never
+made up. Co-players act by the opponent model and the codes that are inferred of them. *Strangers*
+act by a persona of their own (`coplay.minds.personas`) that the policy is not told: it has to find
+out whom it has met.
 """
 
 from collections.abc import Callable
@@ -13,17 +14,22 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from coplay.games.game import Observation
+from coplay.games.game import Game, Observation, State
 from coplay.minds import categorical
 from coplay.minds.goal_codes import GoalModel
-from coplay.minds.imagined_game import ImaginedGame, ImaginedState
+from coplay.minds.personas import PersonaModel
 
 
 class Start(NamedTuple):
-    """Where to begin, [copy, ...]. memory: [copy, other, unit] of the co-players."""
+    """Where to begin, [copy, ...]; the player who imagines is seat 0 of the states.
 
-    state: ImaginedState
+    memory: [copy, other, unit] what is remembered of the co-players. persona: [copy, other, code]
+    who they are, where they are strangers.
+    """
+
+    state: State
     memory: Float[Array, "copy other units"]
+    persona: Float[Array, "copy other code"]
 
 
 class Imagined(NamedTuple):
@@ -46,23 +52,28 @@ class Imagined(NamedTuple):
 
 
 def imagine(
-    game: ImaginedGame,
+    game: Game,
     goals: GoalModel,
     actor: Callable[[Observation], Float[Array, "copy action"]],
     tell: Callable[[Observation, Array, Array], Observation],
     inferred: bool,
     starts: Start,
     key: PRNGKeyArray,
+    strangers: PersonaModel | None = None,
+    familiar: int = 0,
 ) -> Imagined:
     """Imagined games with new beginnings whenever one is over for the player.
 
     starts: [time + 1, copy, ...], where to begin at first and after each step. actor: logits from
-    views as `tell(view, codes, who is in the game)` gives them. inferred: codes are; else 0.
+    views as `tell(view, codes, who is in the game)` gives them. inferred: codes are; else all are
+    0. strangers: how they act, in all copies but the first `familiar`; None: there are none.
     """
     steps, copies = starts.memory.shape[0] - 1, starts.memory.shape[1]
     others, actions = game.seats - 1, game.actions
-    uniform = jax.random.uniform(key, (steps * copies * (others + 1),))
+    luck_key, step_key = jax.random.split(key)
+    uniform = jax.random.uniform(luck_key, (steps * copies * (others + 1),))
     uniform = uniform.reshape(steps, others + 1, copies)
+    step_keys = jax.random.split(step_key, steps * copies).reshape(steps, copies)
     first: Start = jax.tree.map(lambda x: x[0], starts)
     fresh: Start = jax.tree.map(lambda x: x[1:], starts)
 
@@ -73,25 +84,35 @@ def imagine(
         seen = goals.see(theirs)
         z = goals.infer(now.memory, seen).mean
         z = z if inferred else jnp.zeros_like(z)
-        mine = tell(jax.tree.map(lambda x: x[:, 0], views), z, now.state.alive[:, 1:])
+        there = jax.vmap(game.alive)(now.state)[:, 1:]
+        mine = tell(jax.tree.map(lambda x: x[:, 0], views), z, there)
         return mine, theirs, seen, z
 
+    def expected(now: Start, theirs: Observation, seen: Array, z: Array) -> Array:
+        """Log-probabilities of what the co-players do."""
+        if strangers is None:
+            return goals.foresee(seen, z, theirs.legal)
+        new = jax.tree.map(lambda x: x[familiar:], theirs)
+        by_persona = strangers.act(strangers.see(new), now.persona[familiar:], new.legal)
+        known = goals.foresee(seen[:familiar], z[:familiar], theirs.legal[:familiar])
+        return jnp.concatenate([known, by_persona])
+
     def step(now: Start, drawn: tuple) -> tuple[Start, tuple]:
-        luck, fresh = drawn
+        luck, keys, fresh = drawn
         mine, theirs, seen, z = look(now)
         log_policy = categorical.log_policy(actor(mine), mine.legal)
         own = categorical.sample(luck[0], log_policy)
-        foreseen = goals.foresee(seen, z, theirs.legal)
-        rest = categorical.sample(luck[1:].T, foreseen)
+        rest = categorical.sample(luck[1:].T, expected(now, theirs, seen, z))
         joint = jnp.concatenate([own[:, None], rest], axis=1)
-        keys = jax.random.split(jax.random.key(0), copies)  # nothing is drawn in the model
+        alive = jax.vmap(game.alive)(now.state)
         after, outcome = jax.vmap(game.step)(keys, now.state, joint)
+        still = jax.vmap(game.alive)(after)[:, 0]
         order = jnp.arange(1, others + 1)[:, None] + jnp.arange(others + 1)
-        done = after.last.astype(jnp.int32)[:, order % (others + 1)]
+        done = jax.vmap(game.last_actions)(after).astype(jnp.int32)[:, order % (others + 1)]
         memory = goals.remember(now.memory, seen, done)
-        memory = jnp.where(now.state.alive[:, 1:, None], memory, now.memory)
-        led = Start(after, memory)
-        over = outcome.truncated | ~after.alive[:, 0]
+        memory = jnp.where(alive[:, 1:, None], memory, now.memory)
+        led = now._replace(state=after, memory=memory)
+        over = outcome.truncated | ~still
         following = jax.tree.map(
             lambda new, old: jnp.where(over.reshape(-1, *(1,) * (new.ndim - 1)), new, old),
             fresh,
@@ -99,17 +120,17 @@ def imagine(
         )
         row: Any = (
             mine,
-            now.state.alive[:, 0],
+            alive[:, 0],
             own,
             log_policy,
             outcome.reward[:, 0],
             outcome.terminated[:, 0],
-            outcome.truncated & after.alive[:, 0],
+            outcome.truncated & still,
             over,
         )
         return following, row
 
-    last, rows = jax.lax.scan(step, first, (uniform, fresh))
+    last, rows = jax.lax.scan(step, first, (uniform, step_keys, fresh))
     mine, alive, own, log_policy, reward, terminated, truncated, over = rows
     assert log_policy.shape[-1] == actions
     return Imagined(

@@ -11,6 +11,7 @@ them; actors and critics are as `parameters` says.
 """
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import equinox as eqx
@@ -28,9 +29,8 @@ from coplay.minds.goal_codes import (
     new_goal_model,
     refuse_unknown_features,
 )
-from coplay.minds.imagination import Imagined, Start, imagine
-from coplay.minds.imagined_game import ImaginedGame, imagined_state
-from coplay.minds.networks import Network, ViewShape, flatten
+from coplay.minds.imagination import Imagined
+from coplay.minds.networks import ViewShape
 from coplay.minds.opponent_model import accuracy
 from coplay.minds.world_model import (
     WorldModel,
@@ -38,6 +38,7 @@ from coplay.minds.world_model import (
     refuse_unseen,
 )
 from coplay.players.hop_plus_config import HopPlusConfig
+from coplay.players.hop_plus_dreams import Dreams
 from coplay.players.hop_plus_models import HopPlusState, Models, Watched
 from coplay.players.hop_plus_player import HopPlusMemory, HopPlusPlayer, ego_first, told
 from coplay.players.learner import Learner, of_seats
@@ -66,36 +67,27 @@ class HopPlus(Learner):
             refuse_unseen(game)
         if self.game_seats < 2:
             raise UserError("HOP+ thinks about co-players: the game needs at least two seats")
-        if self.config.goals:
-            self._pretrained_goals(game)
-        if self.config.world_model:
-            self._pretrained_world(game)
+        for part in ("goals", "world_model", "personas"):
+            if folder := getattr(self.config, part):
+                self._pretrained(part, folder, game)
 
-    def _pretrained_goals(self, game: Game | None = None) -> GoalModel:
+    def _pretrained(self, part: str, folder: str, game: Game | None = None) -> Any:
+        """A pretrained model; with a game, an error if it is of another."""
         # Datasets and runs hold players: the import waits until it is needed.
-        from pathlib import Path
+        from coplay.training import pretrain_goals, pretrain_personas, pretrain_world
 
-        from coplay.training.pretrain_goals import load_goals
-
-        model, about = load_goals(Path(self.config.goals))
+        load = {
+            "goals": pretrain_goals.load_goals,
+            "world_model": pretrain_world.load_world,
+            "personas": pretrain_personas.load_personas,
+        }[part]
+        model, about = load(Path(folder))
         if game is not None and (about.game_name, about.game) != (game.name, _config(game)):
-            raise UserError(f"goals '{self.config.goals}' are of another game or another board")
-        if model.config.goal_dim != self.config.goal_dim:
+            raise UserError(f"{part} '{folder}' is of another game or another board")
+        if part == "goals" and about.model.goal_dim != self.config.goal_dim:
             raise UserError(
-                f"goals '{self.config.goals}' have {model.config.goal_dim} numbers: give "
-                f"--goal-dim {model.config.goal_dim}"
-            )
-        return model
-
-    def _pretrained_world(self, game: Game | None = None) -> WorldModel:
-        from pathlib import Path
-
-        from coplay.training.pretrain_world import load_world
-
-        model, about = load_world(Path(self.config.world_model))
-        if game is not None and (about.game_name, about.game) != (game.name, _config(game)):
-            raise UserError(
-                f"world_model '{self.config.world_model}' is of another game or another board"
+                f"goals '{folder}' have {about.model.goal_dim} numbers: give "
+                f"--goal-dim {about.model.goal_dim}"
             )
         return model
 
@@ -122,6 +114,10 @@ class HopPlus(Learner):
         return self.active == tuple(range(self.game_seats))
 
     @property
+    def _dreams(self) -> Dreams:
+        return Dreams(self.config, self.active, self._ppo._rows)
+
+    @property
     def _models(self) -> Models:
         return Models(self.config, self.shape, self.game_seats, self.active)
 
@@ -129,14 +125,14 @@ class HopPlus(Learner):
         policy_key, goal_key, world_key = jax.random.split(key, 3)
         config, shape = self.config, self.shape
         goals = (
-            self._pretrained_goals()
+            self._pretrained("goals", config.goals)
             if config.goals
             else new_goal_model(config.goal_config, shape, self.game_seats, goal_key)
         )
         world = None
         if config.has_world:
             world = (
-                self._pretrained_world()
+                self._pretrained("world_model", config.world_model)
                 if config.world_model
                 else new_world_model(
                     config.world_config, shape.planes[2], self.game_seats, shape.actions, world_key
@@ -150,6 +146,7 @@ class HopPlus(Learner):
             policy=self._ppo.init(policy_key, streams),
             goals=goals,
             world=world,
+            personas=self._pretrained("personas", config.personas) if config.strangers else None,
             goals_optimiser=start(goals),
             world_optimiser=None if world is None else start(world),
             lives=self._models.no_lives(goals.config.remembered),
@@ -263,6 +260,7 @@ class HopPlus(Learner):
             surest=jnp.exp(jnp.max(trajectory.log_policy, axis=-1)),
             alive=alive,
             joint=joint,
+            begins=trajectory.past.first[..., 0],
             state=trajectory.state,
             # A new episode begins with everybody in the game.
             last_alive=still | trajectory.over[-1][:, None],
@@ -289,10 +287,8 @@ class HopPlus(Learner):
         imagine_key, policy_key, goal_key, world_key = jax.random.split(key, 4)
         own, metrics = self._with_codes(state.goals, trajectory), self._foreseen(state, trajectory)
         imagined = None
-        if self.config.imagination > 0:
-            imagined = self._imagine(imagine_key, state, trajectory)
-            counts = state.rounds >= self.config.imagine_after
-            imagined = imagined._replace(alive=imagined.alive & counts)
+        if self.config.imagines:
+            imagined = self._dreams.dream(imagine_key, state, trajectory)
         policy, learned = self._learn_policy(policy_key, state.policy, own, imagined, progress)
         metrics |= learned
         state = self._models.fill(state._replace(policy=policy), trajectory)
@@ -370,64 +366,6 @@ class HopPlus(Learner):
         features = told(views.features, codes[..., order, :], alive[..., order])
         return views._replace(features=features)
 
-    # --- imagination ---------------------------------------------------------------------------
-
-    def _imagine(
-        self,
-        key: PRNGKeyArray,
-        state: HopPlusState,
-        new: Watched,
-    ) -> Imagined:
-        """Imagined steps of every active seat, [time, copy, own, ...]; they begin at real steps of
-        seats in the game, with what was remembered there."""
-        config = self.config
-        steps, copies, seats = new.alive.shape
-        share = config.imagination / (1 - config.imagination)
-        count = max(round(copies * share / config.minibatches), 1) * config.minibatches
-        assert state.world is not None
-        game = ImaginedGame(state.world, new.game.config.horizon)  # type: ignore[attr-defined]
-        flat, remembered = jax.tree.map(
-            lambda x: x.reshape(steps * copies, *x.shape[2:]), (new.state, new.known.goals)
-        )
-        told_codes, inferred = config.goal != "none", config.goal == "inferred"
-        rows = np.broadcast_to(self._ppo._rows, len(self.active))
-        actors = jax.tree.map(lambda x: x[rows], state.policy.actor)
-        identity = state.policy.identity[0, np.array(self.active)]
-
-        def tell(view: Observation, z: Array, there: Array) -> Observation:
-            return view._replace(features=told(view.features, z, there)) if told_codes else view
-
-        def one_seat(
-            key: PRNGKeyArray, seat: Int[Array, ""], actor: Network, identity: Array
-        ) -> Imagined:
-            pick_key, play_key = jax.random.split(key)
-            alive = jnp.take(new.alive, seat, axis=2).reshape(-1)
-            luck = jax.random.uniform(pick_key, ((steps + 1) * count,))
-            chosen = _one_of(alive, luck)
-            others = (seat + jnp.arange(1, seats)) % seats
-            at = jax.tree.map(lambda x: x[chosen], flat)
-            begun = jax.vmap(lambda one: imagined_state(new.game, new.game.ego_state(one, seat)))(
-                at
-            )
-            starts = Start(begun, remembered[chosen][:, others])
-            starts = jax.tree.map(lambda x: x.reshape(steps + 1, count, *x.shape[1:]), starts)
-            return imagine(
-                game,
-                state.goals,
-                lambda view: actor(flatten(view, identity)),
-                tell,
-                inferred,
-                starts,
-                play_key,
-            )
-
-        keys = jax.random.split(key, len(self.active))
-        seat = jnp.array(self.active)
-        found: Imagined = jax.vmap(one_seat)(keys, seat, actors, identity)
-        last = jax.tree.map(lambda x: jnp.moveaxis(x, 0, 1), found.last)
-        rest = found._replace(last=None)  # type: ignore[arg-type]
-        return jax.tree.map(lambda x: jnp.moveaxis(x, 0, 2), rest)._replace(last=last)
-
     # --- PPO -----------------------------------------------------------------------------------
 
     def _learn_policy(
@@ -444,9 +382,12 @@ class HopPlus(Learner):
         both = own if imagined is None else _joined(own, imagined)
         learning, batch = ppo._prepare(state, both)
         new, metrics = ppo._improve(key, state, learning, batch, progress)
-        parts = {"real": np.arange(both.alive.shape[1]) < real}
+        copy = np.arange(both.alive.shape[1])
+        parts = {"real": copy < real}
         if imagined is not None:
-            parts["imagined"] = ~parts["real"]
+            first = real + self._dreams.counts(real)[0]
+            parts |= {"imagined": (copy >= real) & (copy < first), "strangers": copy >= first}
+            parts = {name: part for name, part in parts.items() if part.any()}
         count = len(self.active)
         if imagined is not None:
             after = jax.tree.map(lambda x: x[ppo._rows], new)
@@ -480,13 +421,6 @@ def _joined(own: Trajectory, imagined: Imagined) -> Trajectory:
     )
     over = jnp.concatenate([own.over, imagined.over[..., 0]], axis=1)
     return own._replace(last=last, over=over, **parts)
-
-
-def _one_of(mask: Bool[Array, " row"], luck: Float[Array, " number"]) -> Int[Array, " number"]:
-    """Rows in the mask, each drawn by a number in [0, 1); the last row if there are none."""
-    ranks = jnp.cumsum(mask)
-    rank = 1 + jnp.floor(luck * jnp.maximum(ranks[-1], 1)).astype(ranks.dtype)
-    return jnp.minimum(jnp.searchsorted(ranks, rank), mask.shape[0] - 1)
 
 
 def _config(game: Game) -> Any:

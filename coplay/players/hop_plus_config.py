@@ -24,6 +24,8 @@ class HopPlusConfig(PPOConfig):
     """Folder of pretrained goals (coplay pretrain goals) to begin with; its sizes count then."""
     world_model: str = ""
     """Folder of a pretrained world model to begin with; its sizes count then."""
+    personas: str = ""
+    """Folder of pretrained personas (coplay pretrain personas): who strangers are."""
 
     goal_loss: Literal["action", "reconstruction"] = "action"
     """What goal codes must be good for: foreseeing actions, or drawing the board again."""
@@ -53,6 +55,11 @@ class HopPlusConfig(PPOConfig):
 
     imagination: float = 0.0
     """Share of imagined steps in each PPO update; 0: none."""
+    strangers: float = 0.0
+    """Share of steps imagined among strangers in each PPO update: co-players that act by the
+    personas; 0: none."""
+    imagine_over: Literal["model", "game"] = "model"
+    """What imagined games step: the world model, or the game itself."""
     imagine_after: int = 20
     """Updates before imagined steps count: a world model that has learned nothing dreams nonsense.
     Give 0 with a pretrained one."""
@@ -136,8 +143,15 @@ class HopPlusConfig(PPOConfig):
         for name in (*positive, "model_every", "model_lines", "model_steps", "model_rate"):
             if getattr(self, name) <= 0:
                 raise UserError(f"{name} must be above 0, not {getattr(self, name)}")
-        if not 0 <= self.imagination < 1:
-            raise UserError(f"imagination must be from 0 to below 1, not {self.imagination}")
+        for name in ("imagination", "strangers"):
+            if not 0 <= getattr(self, name) < 1:
+                raise UserError(f"{name} must be from 0 to below 1, not {getattr(self, name)}")
+        if not self.imagination + self.strangers < 1:
+            raise UserError("imagination and strangers must be below 1 together")
+        if self.strangers > 0 and not self.personas:
+            raise UserError(
+                "strangers act by personas: give --personas FOLDER (coplay pretrain personas)"
+            )
         for name in ("model_updates", "imagine_after"):
             if getattr(self, name) < 0:
                 raise UserError(f"{name} must not be negative, not {getattr(self, name)}")
@@ -145,8 +159,14 @@ class HopPlusConfig(PPOConfig):
     @property
     def has_world(self) -> bool:
         """Whether there is a world model."""
-        over_model = self.planner != "none" and self.plan_over == "model"
-        return self.imagination > 0 or over_model or bool(self.world_model)
+        planned = self.planner != "none" and self.plan_over == "model"
+        imagined = self.imagines and self.imagine_over == "model"
+        return imagined or planned or bool(self.world_model)
+
+    @property
+    def imagines(self) -> bool:
+        """Whether there are imagined steps."""
+        return self.imagination > 0 or self.strangers > 0
 
     @property
     def goal_config(self) -> GoalConfig:

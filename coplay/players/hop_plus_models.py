@@ -14,6 +14,7 @@ from coplay.errors import UserError
 from coplay.games.game import Game, Observation
 from coplay.minds.goal_codes import GoalModel, Steps, goal_loss
 from coplay.minds.networks import ViewShape
+from coplay.minds.personas import PersonaModel
 from coplay.minds.world_model import (
     Transition,
     WorldModel,
@@ -29,7 +30,8 @@ from coplay.training.rollout import Trajectory
 
 
 class HopPlusState(NamedTuple):
-    """What learning changes. goals, world and their optimisers: one set for all seats.
+    """What learning changes. goals, world and their optimisers: one set for all seats. personas:
+    who strangers are, which does not change.
 
     lives, steps: the newest last; lines, rows: [] how many of them are real. rounds: [] updates so
     far.
@@ -38,6 +40,7 @@ class HopPlusState(NamedTuple):
     policy: PPOState
     goals: GoalModel
     world: WorldModel | None
+    personas: PersonaModel | None
     goals_optimiser: Any
     world_optimiser: Any
     lives: Steps
@@ -53,7 +56,8 @@ class Watched(NamedTuple):
     game, state: to imagine from; states [time, copy, ...]. lives: [copy * seat] lines of all seats.
     known: [time, copy, seat, ...] what players knew of all seats when they decided. own: the part
     of the active seats. surest: the probability of everybody's most probable action, by the policy
-    that acted. alive, joint: [time, copy, seat] who was in the game, and what all did.
+    that acted. alive, joint: [time, copy, seat] who was in the game, and what all did. begins:
+    [time, copy] the first step of an episode.
     last_alive, everyone_last: [copy, seat] after the last step and its reset.
     """
 
@@ -64,6 +68,7 @@ class Watched(NamedTuple):
     surest: Float[Array, "time copy seat"]
     alive: Bool[Array, "time copy seat"]
     joint: Int[Array, "time copy seat"]
+    begins: Bool[Array, "time copy"]
     state: Any
     last_alive: Bool[Array, "copy seat"]
     everyone_last: Observation

@@ -16,8 +16,9 @@ from coplay.cli import run
 from coplay.games import make_game
 from coplay.minds import categorical
 from coplay.minds.networks import flatten, view_shape
-from coplay.players.hop_plus import HopPlus, _one_of
+from coplay.players.hop_plus import HopPlus
 from coplay.players.hop_plus_config import HopPlusConfig
+from coplay.players.hop_plus_dreams import one_of
 from coplay.players.hop_plus_models import HopPlusState, Watched, _newest
 from coplay.players.hop_plus_player import HopPlusMemory, everyone
 from coplay.players.player import SEATS, Group
@@ -54,7 +55,7 @@ def test_buffers_keep_the_newest_rows_that_count() -> None:
 def test_beginnings_are_drawn_from_the_mask() -> None:
     mask = jnp.array([False, True, False, True, True, False])
     luck = jnp.linspace(0, 0.999, 300)
-    found, counts = np.unique(np.asarray(_one_of(mask, luck)), return_counts=True)
+    found, counts = np.unique(np.asarray(one_of(mask, luck)), return_counts=True)
     assert list(found) == [1, 3, 4] and counts.min() >= 99
 
 
@@ -186,9 +187,9 @@ def test_imagination_begins_where_games_were(played: Any) -> None:
     @jax.jit
     def dream(state: HopPlusState, watched: Watched) -> Any:
         watched = watched._replace(game=game)
-        return learner._imagine(jax.random.key(1), state, watched)
+        return learner._dreams.dream(jax.random.key(1), state, watched)
 
-    found = dream(state, watched._replace(game=None))
+    found = dream(state._replace(rounds=jnp.int32(99)), watched._replace(game=None))
     assert found.alive.shape == (STEPS, COPIES, 2)
     assert np.asarray(found.alive).all()  # whoever leaves begins anew at once
     real = {

@@ -37,7 +37,8 @@ def test_from_data_to_adaptation(tmp_path: Path, capsys: pytest.CaptureFixture) 
         assert run([*map(str, words), "--json"]) == 0
         return json.loads(capsys.readouterr().out)
 
-    data, goals, world, whole, cut = (tmp_path / name for name in ("d", "g", "w", "whole", "cut"))
+    names = ("d", "g", "w", "p", "whole", "cut")
+    data, goals, world, personas, whole, cut = (tmp_path / name for name in names)
     about = call("collect", *GAME, "--mix", "ns,nh,random", "--samples", "600", "--out", data)
     assert about["samples"] == 600
     fit = ("--data", data, "--epochs", "2", "--batch", "64", "--width", "6")
@@ -45,17 +46,21 @@ def test_from_data_to_adaptation(tmp_path: Path, capsys: pytest.CaptureFixture) 
     assert 0 < found["top1"] <= 1 and found["best_top1"] > 0
     found = call("pretrain", "world-model", *fit, "--channels", "6", "--out", world)
     assert 0 <= found["exact"] <= 1
+    found = call("pretrain", "personas", *fit, "--lives", "30", "--out", personas)
+    assert found["held_out_action_loss"] > 0
 
-    # Both models are what the run begins with; then it learns.
-    begun = ["--goals", goals, "--world-model", world, "--imagination", "0.5"]
+    # The models are what the run begins with; then it learns.
+    begun = ["--goals", goals, "--world-model", world, "--imagination", "0.25"]
+    begun += ["--personas", personas, "--strangers", "0.25"]
     plan = ["--planner", "search", "--plan-over", "model", "--simulations", "7", "--draws", "1"]
     command = ["train", "hop-plus", *GAME, *SMALL, *begun, *plan]
     summary = call(*command, "--steps", "144", "--out", whole)
     assert np.isfinite(summary["team_mean"])
     rows = [json.loads(line) for line in (whole / "metrics.jsonl").read_text().splitlines()]
     assert len(rows) == 3
-    for name in ("real_value_loss", "imagined_value_loss", "real_return", "imagined_reward"):
-        assert np.isfinite(rows[-1][f"{name}/seat_0"])
+    for part in ("real", "imagined", "strangers"):
+        for name in ("value_loss", "policy_loss", "return", "reward"):
+            assert np.isfinite(rows[-1][f"{part}_{name}/seat_0"])
     state = load_learner(str(whole))[1]
     assert state.goals.config.remembered == 3 and state.world.here.bias.shape == (6,)
 
