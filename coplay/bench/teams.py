@@ -1,9 +1,10 @@
 """Training of MAPPO and HyperMAPPO on one game, in the settings of JaxMARL's own MAPPO script.
 
 That script is not part of JaxMARL's wheel, so it cannot run beside ours here. The settings are its
-defaults for recurrent MAPPO, so that its figure on the same machine can be put beside: 128-wide
-encoder and gated recurrent unit, rollouts of 128 steps, 4 epochs of 4 minibatches, a critic on the
-state of the world.
+defaults for recurrent MAPPO, so that its figure on the same machine can be put beside: a gated
+recurrent unit of 128 and two layers of 128 (it has one of them behind the unit, we have both before
+it: products of the same number and shapes), no normalised layers, rollouts of 128 steps through all
+of which gradients go back, 4 epochs of 4 minibatches, a critic on the state of the world.
 """
 
 from typing import Any
@@ -26,11 +27,12 @@ from coplay.training.phases import Phase
 
 STEPS = 128
 MIRRORED: dict[str, Any] = {
-    "hidden": (128,),
+    "hidden": (128, 128),
     "units": 128,
+    "layer_norm": False,
     "epochs": 4,
     "minibatches": 4,
-    "chunk": 16,
+    "chunk": STEPS,
     "critic": "global",
 }
 

@@ -25,12 +25,27 @@ from coplay.training.logs import read_rows
 from coplay.training.run import RunFolder
 
 POINTS = 40  # of a learning curve that was logged at every update
+LATE = 0.75  # of a run: what is measured after that is what it is like in the end
+NON_STATIONARITY = (
+    "moved_kl",
+    "moved_kl_joint",
+    "moved_ess",
+    "moved_others",
+    "moved_clip",
+    "gradient_cosine",
+    "explained_variance",
+    "increment_norm",
+    "increment_step",
+    "diversity",
+)
+"""Measurements of how policies move under each other (`coplay/training/metrics.py`)."""
 
 
 @dataclass(frozen=True)
 class Curve:
     """One seed of a run. steps, values: [point]; seconds: when. evaluated: the values are those of
-    evaluations, else of the training episodes. final: score name -> the final evaluation's mean."""
+    evaluations, else of the training episodes. final: score name -> the final evaluation's mean.
+    moved: those of `NON_STATIONARITY` that were logged -> mean over seats and late updates."""
 
     seed: int
     steps: np.ndarray
@@ -38,6 +53,7 @@ class Curve:
     seconds: np.ndarray
     evaluated: bool
     final: dict[str, float]
+    moved: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -98,8 +114,27 @@ def _curves(folder: RunFolder, config: Any) -> tuple[Curve, ...]:
             np.array([row[name] for row in mine], float)
             for name in ("step", "team_mean", "seconds")
         )
-        curves.append(Curve(seed, step, value, seconds, bool(evaluations), final))
+        moved = late_means([row for row in rows if row["seed"] == seed])
+        curves.append(Curve(seed, step, value, seconds, bool(evaluations), final, moved))
     return tuple(curves)
+
+
+def late_means(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """Those of `NON_STATIONARITY` that are in the rows of a seed's metrics, as means over seats and
+    over the updates of the last quarter of the run."""
+    last = max((row["step"] for row in rows), default=0)
+    late = [row for row in rows if row["step"] > LATE * last]
+    found = {}
+    for name in NON_STATIONARITY:
+        values = [
+            value
+            for row in late
+            for metric, value in row.items()
+            if metric.partition("/")[0] == name and value is not None
+        ]
+        if values:
+            found[name] = float(np.mean(values))
+    return found
 
 
 def refuse_identical(runs: Sequence[ComparedRun]) -> None:
@@ -158,15 +193,17 @@ def band(run: ComparedRun) -> dict[str, list[float]]:
 
 def compare(runs: Sequence[ComparedRun]) -> dict[str, Any]:
     """Everything as JSON: per game and score the results of every run, and for each pair the
-    probability that a seed of the first is better than one of the second; with several games, the
-    same over all of them for those who played all."""
+    probability that a seed of the first is better than one of the second; what was measured of
+    non-stationarity, means over seeds; with several games, the results over all of them for those
+    who played all."""
     games = list(dict.fromkeys(run.game for run in runs))
-    result: dict[str, Any] = {"games": {}, "curves": {}, "all_games": {}}
+    result: dict[str, Any] = {"games": {}, "curves": {}, "non_stationarity": {}, "all_games": {}}
     for game in games:
         mine = [run for run in runs if run.game == game]
         scores = [s for s in mine[0].curves[0].final if all(s in r.curves[0].final for r in mine)]
         result["games"][game] = {score: _of_score(mine, score) for score in scores}
         result["curves"][game] = {run.label: band(run) for run in mine}
+        result["non_stationarity"][game] = {run.label: _moved(run) for run in mine}
     if len(games) > 1:
         by_label: dict[str, dict[str, ComparedRun]] = {}
         for run in runs:
@@ -186,6 +223,12 @@ def compare(runs: Sequence[ComparedRun]) -> dict[str, Any]:
             "better": _better(finals),
         }
     return result
+
+
+def _moved(run: ComparedRun) -> dict[str, float]:
+    """Means over the seeds of what all of them logged."""
+    names = [name for name in NON_STATIONARITY if all(name in c.moved for c in run.curves)]
+    return {name: float(np.mean([curve.moved[name] for curve in run.curves])) for name in names}
 
 
 def _of_score(runs: Sequence[ComparedRun], score: str) -> dict[str, Any]:

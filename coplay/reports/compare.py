@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 from rich.table import Table
 
-from coplay.evaluation.compare import ComparedRun, compare, marl_eval
+from coplay.evaluation.compare import NON_STATIONARITY, ComparedRun, compare, marl_eval
 from coplay.files import replacing, write_json
 from coplay.games.drawing import FAINT_INK, GRID, INK, seat_colour
 from coplay.reports.results import console_for_tables, print_json
@@ -69,6 +69,7 @@ def print_comparison(result: dict[str, Any], out: Path, as_json: bool) -> None:
                 table.add_row(label, str(row["seeds"]), f"{row['iqm']:.3f}", span)
             console.print(table)
             _print_better(console, found["better"])
+        _print_moved(console, game, result["non_stationarity"][game])
     if result["all_games"]:
         table = Table(title="all games: team_mean")
         for name in ("run", "interquartile mean", "95 % interval"):
@@ -92,3 +93,18 @@ def _print_better(console: Any, pairs: list[dict[str, Any]]) -> None:
             f"P({pair['first']} better than {pair['second']}) = {pair['probability']:.2f} "
             f"({_span(pair['interval'], 2)})"
         )
+
+
+def _print_moved(console: Any, game: str, moved: dict[str, dict[str, float]]) -> None:
+    """Measurements as rows and runs as columns; nothing if no run logged any."""
+    names = [name for name in NON_STATIONARITY if any(name in found for found in moved.values())]
+    if not names:
+        return
+    table = Table(title=f"{game}: non-stationarity, means of the last quarter of the run")
+    table.add_column("measured")
+    for label in moved:
+        table.add_column(label, justify="right")
+    for name in names:
+        cells = [f"{found[name]:.4f}" if name in found else "" for found in moved.values()]
+        table.add_row(name, *cells)
+    console.print(table)

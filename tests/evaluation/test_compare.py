@@ -77,6 +77,24 @@ def test_one_seed_has_no_interval(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert printed.count("none: one seed") == 2
 
 
+def test_non_stationarity_stands_beside_the_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [finished_run(tmp_path / "a", "ppo", ONE), finished_run(tmp_path / "b", "mappo", OTHER)]
+    metrics = RunFolder(paths[1]).metrics_file
+    rows = [json.loads(line) for line in metrics.read_text().splitlines()]
+    for row in rows:  # 12 points at steps 10 to 120: the last quarter is 100, 110, 120
+        row |= {"moved_kl/seat_0": row["step"], "moved_kl/seat_1": row["step"] + 2.0}
+        row |= {"diversity/seat_0": None if row["step"] == 120 else 1.0, "moved/seat_0": 7.0}
+    metrics.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    given = ["compare", *map(str, paths), "--out", str(tmp_path / "out")]
+    assert cli.run([*given, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["non_stationarity"]["stag-hunt"]
+    assert found == {"ppo": {}, "mappo": {"moved_kl": 111.0, "diversity": 1.0}}
+    assert cli.run(given) == 0
+    assert "111.0000" in capsys.readouterr().out
+
+
 def test_marl_eval_form(tmp_path: Path) -> None:
     runs = load_runs(
         [

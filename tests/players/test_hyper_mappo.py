@@ -17,7 +17,7 @@ from coplay.players.hyper_mappo import HyperMAPPO
 from coplay.players.mappo import MAPPO
 from coplay.players.mappo_data import Batch, MAPPOState, Seen
 from coplay.players.player import Group, group_players
-from coplay.training.rollout import act_all
+from coplay.training.rollout import act_all, new_table, rollout
 
 pytestmark = pytest.mark.slow
 
@@ -286,6 +286,38 @@ def test_players_of_other_teams_are_not_heard() -> None:
     stranger = eqx.tree_at(lambda p: p.team, players[2], players[2].team + 1)
     apart = policies(group_players([*players[:2], stranger]))
     assert np.abs(apart - together)[:, :2].max() > 1e-4
+
+
+# --- memory --------------------------------------------------------------------------------------
+
+
+def gradient_memory(agents: int, copies: int) -> tuple[int, int]:
+    """Bytes that a gradient of all generated layers needs beside its inputs and outputs; weights of
+    the actor."""
+    game = make_game("hidden-target", players=agents)
+    learner = team(game, HyperMAPPO, layers="all", hidden=(64, 64))
+    streams, key = jnp.arange(agents), jax.random.key(0)
+
+    def prepared(state: MAPPOState) -> tuple[MAPPOState, Batch]:
+        groups = (learner.group(state),)
+        table = new_table(game, groups, key, copies)
+        seen = learner.watch(game, rollout(game, groups, table, key, 16, streams)[1])
+        return learner._prepared(state, seen)[:2]
+
+    state = jax.eval_shape(learner.init, key, streams)
+    gradient = jax.jit(jax.vmap(lambda *given: learner._gradients(*given)[0]))
+    program = gradient.lower(*jax.eval_shape(prepared, state)).compile()
+    weights = sum(x.size for x in jax.tree.leaves(state.parameters.actor))
+    return program.memory_analysis().temp_size_in_bytes, weights
+
+
+def test_memory_does_not_grow_with_agents_times_weights() -> None:
+    """The same number of samples of 4 and of 16 agents."""
+    samples = 16 * 4 * 32
+    few, weights = gradient_memory(4, 32)
+    many, _ = gradient_memory(16, 8)
+    assert many < 1.1 * few
+    assert few < 0.8 * 4 * samples * weights  # one matrix of weights for each sample
 
 
 # --- 8 and 9: what only contexts can do ---------------------------------------------------------

@@ -1,0 +1,58 @@
+"""Memory of one gradient of MAPPO and HyperMAPPO beside its inputs and outputs, by XLA's figure:
+the same number of samples of few and of many agents.
+
+python benchmarks/hyper_memory.py --hidden 64 64
+"""
+
+import argparse
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from coplay.games import make_game
+from coplay.minds.networks import view_shape
+from coplay.players.hyper_config import HyperMAPPOConfig
+from coplay.players.hyper_mappo import HyperMAPPO
+from coplay.players.mappo import MAPPO
+from coplay.players.mappo_config import MAPPOConfig
+from coplay.training.rollout import new_table, rollout
+
+STEPS, SAMPLES = 16, 4096
+
+
+def megabytes(kind: type[MAPPO], config: Any, agents: int) -> float:
+    """Of one gradient of `SAMPLES` samples."""
+    game = make_game("hidden-target", players=agents)
+    seats = tuple(range(agents))
+    learner = kind(config, view_shape(game), agents, seats, seats)
+    streams, key = jnp.arange(agents), jax.random.key(0)
+
+    def prepared(state: Any) -> Any:
+        groups = (learner.group(state),)
+        table = new_table(game, groups, key, SAMPLES // STEPS // agents)
+        seen = learner.watch(game, rollout(game, groups, table, key, STEPS, streams)[1])
+        return learner._prepared(state, seen)[:2]
+
+    given = jax.eval_shape(prepared, jax.eval_shape(learner.init, key, streams))
+    gradient = jax.jit(jax.vmap(lambda state, batch: learner._gradients(state, batch)[0]))
+    return gradient.lower(*given).compile().memory_analysis().temp_size_in_bytes / 2**20
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--hidden", type=int, nargs="+", default=[64, 64])
+    parser.add_argument("--agents", type=int, nargs="+", default=[4, 16])
+    given = parser.parse_args()
+    hidden = tuple(given.hidden)
+    for agents in given.agents:
+        plain = megabytes(MAPPO, MAPPOConfig(hidden=hidden), agents)
+        last, all_ = (
+            megabytes(HyperMAPPO, HyperMAPPOConfig(hidden=hidden, layers=layers), agents)
+            for layers in ("last", "all")
+        )
+        print(f"{agents} agents: MAPPO {plain:.1f}, last {last:.1f}, all layers {all_:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()
