@@ -171,6 +171,7 @@ def make_party(focal: str, against: list[str], game: Game, config: AdaptConfig) 
             continue
         learners[at] = learner = made[0][0]
         learner.check(game)
+        learner.check_rollout(config.rollout)
         if getattr(learner.config, "minibatches", 1) != 1:
             raise UserError("minibatches must be 1: there is a single game copy to learn from")
         starts.append(None if made[0][1] is None else _stacked([state for _, state in made]))

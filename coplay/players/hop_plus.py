@@ -71,6 +71,10 @@ class HopPlus(Learner):
             if folder := getattr(self.config, part):
                 self._pretrained(part, folder, game)
 
+    def check_rollout(self, steps: int) -> None:
+        if steps % self.config.line:
+            raise UserError(f"line ({self.config.line}) must divide the rollout ({steps} steps)")
+
     def _pretrained(self, part: str, folder: str, game: Game | None = None) -> Any:
         """A pretrained model; with a game, an error if it is of another."""
         # Datasets and runs hold players: the import waits until it is needed.

@@ -10,7 +10,6 @@ import optax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
-from coplay.errors import UserError
 from coplay.games.game import Game, Observation
 from coplay.minds.goal_codes import GoalModel, Steps, goal_loss
 from coplay.minds.networks import ViewShape
@@ -132,8 +131,6 @@ class Models(NamedTuple):
         """The buffers with what was played."""
         config, seats = self.config, self.game_seats
         lines, steps = new.lives.alive.shape
-        if steps % config.line:
-            raise UserError(f"line ({config.line}) must divide the rollout ({steps} steps)")
         pieces = steps // config.line
 
         def cut(x: Shaped[Array, "line time *rest"]) -> Shaped[Array, "piece slot *rest"]:

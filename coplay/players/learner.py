@@ -64,6 +64,9 @@ class Learner(eqx.Module):
     def check(self, game: Game) -> None:
         """An error if it cannot learn this game."""
 
+    def check_rollout(self, steps: int) -> None:
+        """An error if it cannot learn from rollouts of so many steps."""
+
     def init(self, key: PRNGKeyArray, streams: Int[Array, " seat"]) -> LearnerState:
         """Parameters and optimisers before learning; `streams` of all seats of the game."""
         raise NotImplementedError

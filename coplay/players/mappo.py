@@ -152,6 +152,11 @@ class MAPPO(WithoutHypernetwork):
         """Whether anything has a memory."""
         return self.config.memory != "none"
 
+    def check_rollout(self, steps: int) -> None:
+        length = self.config.chunk
+        if self._recalls and length < steps and steps % length:
+            raise UserError(f"chunk ({length}) must divide the steps of a rollout ({steps})")
+
     @property
     def play_config(self) -> PlayConfig:
         """What acting depends on beside the parameters."""
@@ -359,8 +364,7 @@ class MAPPO(WithoutHypernetwork):
         steps, length = batch.alive.shape[1], self.config.chunk
         if not self._recalls or length >= steps:
             return batch
-        if steps % length:
-            raise UserError(f"chunk ({length}) must divide the steps of a rollout ({steps})")
+        self.check_rollout(steps)
         start, axes = batch.memory, batch.alive.shape
         none = jnp.zeros((*axes, 0))
         after = Remembered(none, critic, none, none)

@@ -110,6 +110,7 @@ def _learners(
             config=settings, shape=shape, game_seats=game.seats, seats=order, active=order
         )
         made.check(game)
+        made.check_rollout(config.run.rollout)
         learners[entry] = made
     return learners
 

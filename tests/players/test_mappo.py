@@ -11,6 +11,7 @@ from teams import COPIES, GAME, STEPS, play, team
 
 import coplay
 from coplay import UserError
+from coplay.cli import run as cli
 from coplay.config import parse_fields
 from coplay.games import make_game
 from coplay.players.hyper_config import HyperMAPPOConfig
@@ -122,12 +123,20 @@ def test_options_behave() -> None:
 # --- whole programs -----------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_chunks_must_divide_rollouts() -> None:
-    learner = team(memory="gru", chunk=5)
-    with pytest.raises(UserError, match=r"chunk \(5\) must divide"):
-        played = play(learner)
-        jax.eval_shape(learner.first_ratio, played.state, played.seen)
+@pytest.mark.parametrize(
+    ("player", "options", "message"),
+    [
+        ("mappo", ["--memory", "gru", "--chunk", "5"], r"chunk (5) must divide"),
+        ("hyper-mappo", ["--chunk", "5"], r"chunk (5) must divide"),
+        ("hop-plus", ["--line", "5"], r"line (5) must divide"),
+    ],
+)
+def test_pieces_must_divide_rollouts_before_anything_is_written(
+    player: str, options: list[str], message: str, tmp_path: Path, capsys: Any
+) -> None:
+    out = tmp_path / "run"
+    assert cli(["train", player, *options, "--rollout", "16", "--out", str(out)]) != 0
+    assert message in capsys.readouterr().err and not out.exists()
 
 
 @pytest.mark.slow
