@@ -1,9 +1,7 @@
 """The best response to given co-players: PPO trained against exactly those, kept for all who ask.
 
-On boards that are seen in full its networks see them from the own cell: with plain planes PPO ends
-far below the best on Snowdrift. Training goes on in stages of equal length until a stage improves
-the reward by less than a margin, or at a cap. The run with its learning curve stays in the folder
-as evidence.
+Training goes on in stages of equal length until a stage improves the reward by less than a margin,
+or at a cap. The run with its learning curve stays in the folder as evidence.
 """
 
 import dataclasses
@@ -36,6 +34,9 @@ RESULT = "best_response.json"
 class BestResponseConfig:
     """How best responses are trained."""
 
+    network: Literal["centred", "mlp"] = "centred"
+    """How they see boards: from the own cell, or as they are (as all that is not a board seen in
+    full). With plain planes PPO ends far below the best on Snowdrift."""
     stage: int = 400_000
     """Game steps of each stage of training."""
     margin: float = 0.01
@@ -67,20 +68,19 @@ class Opposition:
     game: Any
     against: tuple[str, ...]
 
-    @property
-    def network(self) -> Literal["centred", "mlp"]:
+    def network(self, config: BestResponseConfig) -> Literal["centred", "mlp"]:
         """How the best response sees the game."""
         game = game_parts(self.game_name)[1](self.game)
-        return "centred" if game.full_view and game.seat_planes else "mlp"
+        return config.network if game.full_view and game.seat_planes else "mlp"
 
-    def folder(self, references: Path) -> Path:
+    def folder(self, references: Path, config: BestResponseConfig) -> Path:
         """Where its best response is kept; another game, other co-players or another network:
         another folder."""
         runs = [
             RunFolder(Path(entry.split("@")[0])).checkpoints().last_step() if is_run(entry) else 0
             for entry in self.against
         ]
-        what = [self.game_name, to_json(self.game), list(self.against), runs, self.network]
+        what = [self.game_name, to_json(self.game), list(self.against), runs, self.network(config)]
         digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:8]
         words = re.sub(r"[^a-z0-9]+", "-", f"{self.game_name}-{'-'.join(self.against)}".lower())
         return references / f"{words.strip('-')[:80]}-{digest}"
@@ -93,7 +93,7 @@ def best_response(
 
     One focal seat is enough: seats of a game are alike, so it is trained in seat 0.
     """
-    folder = opposition.folder(references)
+    folder = opposition.folder(references, config)
     kept = folder / RESULT
     found: dict[str, Any] = {"finished": False, "stages": []}
     if kept.exists():
@@ -144,7 +144,7 @@ def _stage(
     settings = TrainConfig(
         player="ppo",
         game_name=opposition.game_name,
-        learner=PPOConfig(network=opposition.network),
+        learner=PPOConfig(network=opposition.network(config)),
         game=opposition.game,
         run=RunConfig(
             seating=",".join(["ppo", *opposition.against]),

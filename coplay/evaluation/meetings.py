@@ -137,7 +137,8 @@ def meet(
     lines = References(None, None)
     if request.normalise:
         opposition = Opposition(request.game_name, request.game, tuple(against))
-        lines = References(random_reward(opposition, game, config, references), None)
+        kept = opposition.folder(references, request.best)
+        lines = References(random_reward(opposition, game, config, kept), None)
         if has_best_response(against):
             found = best_response(opposition, references, request.best, watcher)
             lines = lines._replace(best_response=found["reward"])
@@ -155,11 +156,9 @@ def meet(
     return result, cut_episodes(played)
 
 
-def random_reward(
-    opposition: Opposition, game: Game, config: AdaptConfig, references: Path
-) -> float:
+def random_reward(opposition: Opposition, game: Game, config: AdaptConfig, folder: Path) -> float:
     """What a random player gets per episode in the focal player's place, over all seats; kept
-    beside the best response.
+    in the folder of the best response.
 
     Where co-players change, the same last steps count as for the focal player, and it plays as
     often if they learn (that takes time); else all episodes of more repetitions.
@@ -173,7 +172,7 @@ def random_reward(
         rollout=config.rollout,
     )
     asked = to_json(fixed)
-    kept = opposition.folder(references) / "random.json"
+    kept = folder / "random.json"
     if kept.exists():
         found = json.loads(kept.read_text())
         if found["config"] == asked:

@@ -98,9 +98,11 @@ def test_stages_end_when_one_improves_too_little(tmp_path: Path, monkeypatch: An
     assert trained == [10, 20, 30, 40] and found["reward"] == 2.51
     assert best_response(OPPOSITION, tmp_path, config, Watcher()) == found and len(trained) == 4
     other = replace(OPPOSITION, game=StagHuntConfig(height=5))
-    assert other.folder(tmp_path) != OPPOSITION.folder(tmp_path)
+    assert other.folder(tmp_path, config) != OPPOSITION.folder(tmp_path, config)
     windowed = replace(OPPOSITION, game=StagHuntConfig(view=1))
-    assert (OPPOSITION.network, windowed.network) == ("centred", "mlp")
+    assert (OPPOSITION.network(config), windowed.network(config)) == ("centred", "mlp")
+    plain = replace(config, network="mlp")
+    assert OPPOSITION.folder(tmp_path, plain) != OPPOSITION.folder(tmp_path, config)
     trained.clear()
     capped = best_response(other, tmp_path, replace(config, most=20), Watcher())
     assert trained == [10, 20] and capped["reward"] == 2.0
@@ -110,7 +112,7 @@ def test_stages_end_when_one_improves_too_little(tmp_path: Path, monkeypatch: An
 def test_a_best_response_is_trained_in_stages_and_leaves_its_curve(tmp_path: Path) -> None:
     config = BestResponseConfig(stage=256, most=512, margin=0, seeds=1, copies=8, episodes=20)
     found = best_response(OPPOSITION, tmp_path, config, Watcher())
-    folder = OPPOSITION.folder(tmp_path)
+    folder = OPPOSITION.folder(tmp_path, config)
     assert json.loads((folder / best.RESULT).read_text()) == found
     assert found["finished"] and [stage["steps"] for stage in found["stages"]] == [256, 512]
     rows = read_rows(folder / "run" / "metrics.jsonl")
