@@ -22,7 +22,7 @@ from coplay.games.game import Game, State
 from coplay.minds.aimless import WithAimless
 from coplay.minds.characters import ITSELF
 from coplay.minds.networks import Network, ViewShape, view_shape
-from coplay.minds.planning import Mind, Position, SearchConfig, World, advance, begin, own, search
+from coplay.minds.planning import Mind, Position, SearchConfig, World, advance, begin, expected, own, search
 from coplay.minds.worlds import Believed, GoalWorld
 from coplay.reports.results import console_for_tables, print_json
 
@@ -131,7 +131,8 @@ def steps_alone(
     def one(_: Int[Array, ""], carry: tuple) -> tuple:
         position, logits, total = carry
         action = jnp.argmax(logits, axis=-1)
-        after, step = advance(world, game, 0.95, position, action)
+        others = expected(world, game, position)
+        after, step = advance(world, game, 0.95, position, others, action)
         logits, value = world.judge(game, own(step.observation), after.state, after.mind)
         return after, logits, total + value + step.reward
 

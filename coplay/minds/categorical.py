@@ -3,6 +3,10 @@
 Illegal actions get a logit whose probability is exactly zero in float32, and gradients stay finite,
 which they would not with minus infinity. A player that never takes a legal action gives it `NEVER`,
 which is far above the logit of illegal ones.
+
+Actions are few and batches long, so what runs over actions is worked out with the actions as the
+first axis: on CPU as vectors along the batch, where a sum over the last axis would be a call into a
+library for a handful of numbers each.
 """
 
 import jax
@@ -18,7 +22,9 @@ def log_policy(
     logits: Float[Array, "*batch action"], legal: Bool[Array, "*batch action"]
 ) -> Float[Array, "*batch action"]:
     """Log-probabilities with the illegal actions left out."""
-    return jax.nn.log_softmax(jnp.where(legal, logits, ILLEGAL), axis=-1)
+    first = jnp.where(jnp.moveaxis(legal, -1, 0), jnp.moveaxis(logits, -1, 0), ILLEGAL)
+    first = first - jax.lax.stop_gradient(jnp.max(first, axis=0))
+    return jnp.moveaxis(first - jnp.log(jnp.sum(jnp.exp(first), axis=0)), 0, -1)
 
 
 def even(legal: Bool[Array, "*batch action"]) -> Float[Array, "*batch action"]:
@@ -35,26 +41,36 @@ def only_best(
     return jnp.where(best[..., None] == jnp.arange(logits.shape[-1]), 0.0, NEVER)
 
 
-def sample(
-    uniform: Float[Array, "*batch"], log_probs: Float[Array, "*batch action"]
+def stretches(log_probs: Float[Array, "*batch action"]) -> Float[Array, "*batch action"]:
+    """The cumulative distribution: where the stretch of each action ends."""
+    ends = []
+    for part in jnp.exp(jnp.moveaxis(log_probs, -1, 0)):
+        ends.append(ends[-1] + part if ends else part)
+    return jnp.stack(ends, axis=-1)
+
+
+def drawn(
+    uniform: Float[Array, "*batch"], ends: Float[Array, "*batch action"]
 ) -> Int[Array, "*batch"]:
-    """The action whose stretch of the cumulative distribution holds `uniform` in [0, 1).
+    """The action whose stretch (`stretches`) holds `uniform` in [0, 1).
 
     An action of probability zero has an empty stretch and is never taken: rounding shortens the
     last stretch that is not empty, because `uniform` is scaled by the sum as it came out.
     """
-    probs = jnp.exp(log_probs)
-    actions = probs.shape[-1]
-    below = jnp.zeros_like(uniform)
-    total = sum_in_order(probs)
+    total = ends[..., -1]
     target = uniform * total
-    action = jnp.zeros(uniform.shape, jnp.int32)
-    for index in range(actions):
-        below = below + probs[..., index]
-        action = action + (below <= target)
-    # uniform * total may round up to total itself.
-    last = actions - 1 - jnp.argmax(jnp.flip(probs > 0, axis=-1), axis=-1)
-    return jnp.minimum(action, last).astype(jnp.int32)
+    action, last = jnp.zeros((2, *uniform.shape), jnp.int32)
+    for end in jnp.moveaxis(ends, -1, 0):
+        action = action + (end <= target)
+        last = last + (end < total)  # uniform * total may round up to total itself
+    return jnp.minimum(action, last)
+
+
+def sample(
+    uniform: Float[Array, "*batch"], log_probs: Float[Array, "*batch action"]
+) -> Int[Array, "*batch"]:
+    """An action by its probability, see `drawn`."""
+    return drawn(uniform, stretches(log_probs))
 
 
 def take(

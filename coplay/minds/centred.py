@@ -37,13 +37,12 @@ def centre(x: Float[Array, "*batch input"], board: Board) -> Float[Array, "*batc
 
 
 def centre_marks(marks: Int[Array, "*batch mark"], board: Board) -> Int[Array, "*batch mark"]:
-    """Where centred views are 1, from where plain ones are (`Game.marks`); the own player is on the
-    board."""
+    """Where centred views are 1, from where plain ones are (`Game.marks`, the own player first); the
+    own player is on the board."""
     height, width, planes = board
     size = height * width * planes
     table = jnp.asarray(_moved_marks(board))
-    own = (marks < size) & (marks % planes == 0)
-    me = jnp.max(jnp.where(own, marks, 0), axis=-1, keepdims=True)
+    me = jnp.minimum(marks[..., :1], size - 1)
     # By a table: on CPU cheaper than dividing.
     place = me // planes * size + jnp.minimum(marks, size - 1)
     shifted = table.at[place].get(mode="promise_in_bounds")

@@ -6,7 +6,7 @@ and is optimistic: it finds E[max] where max E is due (see `coplay.minds.open_lo
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int, UInt32
+from jaxtyping import Array, Float, Int, UInt32
 
 from coplay.games.game import Game, State
 from coplay.minds import mctx_trees
@@ -18,9 +18,10 @@ from coplay.minds.planning import (
     World,
     advance,
     begin,
+    expected,
     own,
 )
-from coplay.minds.search import Judged, Taken, best_q, grow
+from coplay.minds.search import Judged, Model, Taken, best_q, grow
 from coplay.minds.selection import Rules
 
 
@@ -36,14 +37,24 @@ def closed_loop(
     position, observation = begin(world, game, state, mind, seed)
     root = Judged(*world.judge(game, own(observation), state, mind))
 
-    def model(
-        action: Int[Array, " some"], position: Position, trees: Int[Array, " some"] | None
+    def look(
+        position: Position, trees: Int[Array, " some"] | None
+    ) -> Float[Array, "some other action"]:
+        here = world if trees is None else world.of_trees(trees)
+        return expected(here, game, position)
+
+    def take(
+        action: Int[Array, " some"],
+        position: Position,
+        others: Float[Array, "some other action"],
+        trees: Int[Array, " some"] | None,
     ) -> tuple[Taken, Position]:
         here = world if trees is None else world.of_trees(trees)
-        after, step = advance(here, game, config.discount, position, action)
+        after, step = advance(here, game, config.discount, position, others, action)
         judged = Judged(*here.judge(game, own(step.observation), after.state, after.mind))
         return Taken(step.reward, step.discount, judged), after
 
+    model = Model(look, take)
     rules = Rules(
         simulations=config.simulations,
         depth=config.depth,

@@ -54,15 +54,15 @@ class MarkedWorld(GoalWorld):
     def prepared(self, game: Game) -> "MarkedWorld":
         return self
 
-    def _marks(self, game: Game, state: State) -> Int[Array, "tree seat mark"]:
-        """Where the networks' inputs are 1, for every seat."""
-        marks = jax.vmap(game.marks)(state)
+    def _marks(self, game: Game, state: State, seats: slice) -> Int[Array, "tree seat mark"]:
+        """Where the networks' inputs are 1, for these seats."""
+        marks = jax.vmap(game.marks)(state)[:, seats]
         return centre_marks(marks, self.actor.board) if self.actor.centred else marks
 
     def others(
         self, game: Game, observation: Observation, state: State, mind: Mind
     ) -> Float[Array, "tree other action"]:
-        marks, time = self._marks(game, state)[:, 1:], observation.features[:, 0, -1]
+        marks, time = self._marks(game, state, slice(1, None)), observation.features[:, 0, -1]
         rows = self.other_rows.shape[1]
         goal, layer = self.goals_seen(state, mind), self.opponents.layers[0]
         weight = layer.weight[..., rows - 1 :]  # [other or 1, unit, feature]
@@ -82,7 +82,7 @@ class MarkedWorld(GoalWorld):
     def judged(
         self, game: Game, observation: Observation, state: State, drive: Int[Array, " tree"]
     ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
-        marks, time = self._marks(game, state)[:, 0], observation.features[:, -1]
+        marks, time = self._marks(game, state, slice(1))[:, 0], observation.features[:, -1]
         first = time[:, None] * self.own_rows[-2] + summed(self.own_rows, marks)
         told = circumstances(game, state, self.goals, self.belief, drive, self.drives)
         inputs = self.own_rows.shape[0] - 1

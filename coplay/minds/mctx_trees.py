@@ -23,7 +23,7 @@ def grow_mctx(
     """The tree of mctx after all simulations; `key` is for its noise that breaks ties."""
 
     def expand(_: Any, key: Any, action: Int[Array, " tree"], embedding: Embedding) -> tuple:
-        taken, after = model(action, embedding, None)
+        taken, after = model.take(action, embedding, model.look(embedding, None), None)
         output = mctx.RecurrentFnOutput(
             reward=taken.reward,
             discount=taken.discount,

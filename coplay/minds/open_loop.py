@@ -23,6 +23,7 @@ from coplay.minds.planning import (
     World,
     advance,
     begin,
+    expected,
     mixed,
     own,
 )
@@ -91,11 +92,9 @@ def open_loop(
         path = jnp.zeros((trees, depth))
         begun = start._replace(seed=fresh)
         if config.shared:
-            others = start.others.shape[1]
-            order = jnp.arange(1, others + 1, dtype=jnp.uint32) * jnp.uint32(0xC2B2AE35)
+            order = jnp.arange(1, game.seats, dtype=jnp.uint32) * jnp.uint32(0xC2B2AE35)
             luck = (mixed(fresh[:, None] + order) >> 8).astype(jnp.float32) * 2.0**-24
-            other = world.another_mind(luck, mind)
-            begun = begun._replace(mind=other, others=world.others(game, observation, state, other))
+            begun = begun._replace(mind=world.another_mind(luck, mind))
         walk = Walk(
             position=begun,
             legal=first.legal,
@@ -127,7 +126,8 @@ def _onward(
     """One step of all simulations that are still going; the others stand still."""
     here = jax.tree.map(lambda x: _row(x, walk.at), statistics)
     action = _select(here, walk.legal, config, walk.steps == 0)
-    after, step = advance(world, game, config.discount, walk.position, action)
+    others = expected(world, game, walk.position)
+    after, step = advance(world, game, config.discount, walk.position, others, action)
     seen = own(step.observation)
     logits, value = world.judge(game, seen, after.state, after.mind)
     going = walk.going

@@ -89,14 +89,12 @@ class World(eqx.Module):
 class Position(NamedTuple):
     """A point of an imagined future, [tree, ...].
 
-    others: log-probabilities of the co-players' next actions.
     over: the future has ended for the planner.
     seed: of all that is drawn after this point.
     """
 
     state: State
     mind: Mind
-    others: Float[Array, "tree other action"]
     over: Bool[Array, " tree"]
     seed: UInt32[Array, " tree"]
 
@@ -127,39 +125,49 @@ def begin(
     world: World, game: Game, state: State, mind: Mind, seed: UInt32[Array, " tree"]
 ) -> tuple[Position, Observation]:
     """The position from which to search, and the ego views of all seats there."""
-    observation = jax.vmap(game.observe)(state)
-    others = world.others(game, observation, state, mind)
     over = ~jax.vmap(game.alive)(state)[:, 0]
-    return Position(state, mind, others, over, seed), observation
+    return Position(state, mind, over, seed), jax.vmap(game.observe)(state)
+
+
+def expected(world: World, game: Game, position: Position) -> Float[Array, "tree other action"]:
+    """What the others are expected to do at a position (`World.others`), ready to be drawn from
+    (`categorical.stretches`)."""
+    state = position.state
+    others = world.others(game, jax.vmap(game.observe)(state), state, position.mind)
+    return categorical.stretches(others)
 
 
 def advance(
-    world: World, game: Game, discount: float, position: Position, action: Int[Array, " tree"]
+    world: World,
+    game: Game,
+    discount: float,
+    position: Position,
+    others: Float[Array, "tree other action"],
+    action: Int[Array, " tree"],
 ) -> tuple[Position, Step]:
-    """One imagined step: the others' actions are drawn by the position's seed and the own action.
+    """One imagined step: the others act as they are `expected` to, their actions drawn by the
+    position's seed and the own action.
 
     The same action at the same position always has the same outcome, and different positions and
     actions have independent ones.
     """
-    number = position.others.shape[1]
+    number = others.shape[1]
     seed = mixed(position.seed * jnp.uint32(0x9E3779B1) + action.astype(jnp.uint32) + 1)
     order = jnp.arange(1, 2 * number + 3, dtype=jnp.uint32)
     words = mixed(seed[:, None] + order * jnp.uint32(0x9E3779B1))
     luck = (words[:, 2:] >> 8).astype(jnp.float32) * 2.0**-24
     joint = jnp.concatenate(
-        [action[:, None], categorical.sample(luck[:, :number], position.others)], axis=1
+        [action[:, None], categorical.drawn(luck[:, :number], others)], axis=1
     )
     keys = jax.random.wrap_key_data(words[:, :2], impl="threefry2x32")
     after, outcome = jax.vmap(game.step)(keys, position.state, joint)
     mind = world.follow(game, luck[:, number:], position.state, after, position.mind)
     # The horizon is the end for a planner: nothing that would come later is ever received.
     over = position.over | outcome.truncated | ~jax.vmap(game.alive)(after)[:, 0]
-    observation = jax.vmap(game.observe)(after)
-    others = world.others(game, observation, after, mind)
     worth = world.worth(game, position.state, after, outcome.reward[:, 0])
     reward = jnp.where(position.over, 0.0, worth)
-    step = Step(reward, jnp.where(over, 0.0, discount), observation)
-    return Position(after, mind, others, over, seed), step
+    step = Step(reward, jnp.where(over, 0.0, discount), jax.vmap(game.observe)(after))
+    return Position(after, mind, over, seed), step
 
 
 def own(observation: Observation) -> Observation:

@@ -12,8 +12,11 @@ whose outcomes depend on position and action alone. What differs is how trees ar
 - Of many trees, the few with the longest ways go on without the others.
 - A path ends where the future does (discount 0), and the model is asked only for the trees that
   need it, if these are few.
+- What the model must know of a node before an action can be taken there is worked out when the
+  first one is: most nodes stay leaves.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -34,6 +37,7 @@ from coplay.minds.selection import (
 from coplay.sums import sum_in_order
 
 Embedding = Any  # what the model needs to know of a node: a pytree of arrays [tree, ...]
+Seen = Any  # what the model says of a node before an action is taken: a pytree of arrays [tree, ...]
 
 UNVISITED = -1
 NOTED = 7
@@ -43,6 +47,8 @@ CROWD = 512
 FEW = 4
 """One in so many of a crowd goes on; if no more than one in so many needs a new node, the model is
 asked for these alone."""
+TAKEN = (0.25,)
+LOOKED_AT = (0.25, 0.625)
 SMALL = 128
 """With fewer trees the model is asked for all of them: a call costs what starting it costs."""
 
@@ -62,10 +68,18 @@ class Taken(NamedTuple):
     judged: Judged
 
 
-Model = Callable[
-    [Int[Array, " some"], Embedding, Int[Array, " some"] | None], tuple[Taken, Embedding]
-]
-"""Of an action, where it is taken, and which trees these are (None: all, in order)."""
+class Model(NamedTuple):
+    """What becomes of actions. Both are asked for some trees; which, is told last (None: all, in
+    order).
+
+    look: what must be known of nodes before an action is taken there; asked once for each node.
+    take: where an action leads: (action, node, what `look` said of the node, trees).
+    """
+
+    look: Callable[[Embedding, Int[Array, " some"] | None], Seen]
+    take: Callable[
+        [Int[Array, " some"], Embedding, Seen, Int[Array, " some"] | None], tuple[Taken, Embedding]
+    ]
 
 
 class Tree(NamedTuple):
@@ -173,55 +187,71 @@ def grow(
     )
     few = trees // FEW if trees >= CROWD else 0
     notes = Notes(jnp.zeros((levels, NOTED, trees)), jnp.zeros((levels, NOTED, few)))
-    Carry = tuple[Tree, Embedding, Notes]
+    Carry = tuple[Tree, Embedding, Seen, Notes]
 
     def simulate(number: Int[Array, ""], carry: Carry) -> Carry:
-        tree, memory, notes = carry
+        tree, memory, known, notes = carry
         way = _down(tree, notes, number, legal, rules)
         new = way.child == UNVISITED
         node, action = way.edge // actions, way.edge % actions
         parent = jax.tree.map(lambda x: x.at[node, ids].get(mode=SAFE), memory)
-        taken, after = _asked(model, new, action, parent)
+        # A node was looked at when its first child was made: in which simulation, children say.
+        children = tree.child.at[node, ids].get(mode=SAFE)
+        children = jnp.where(children < UNVISITED, -2 - children, children)
+        since = jnp.min(jnp.where(children == UNVISITED, number + 1, children), axis=-1) - 1
+        found = _asked(model.look, new & (since == number), LOOKED_AT, parent)
+        known = jax.tree.map(lambda x, row: _with_row(x, row, number), known, found)
+        seen = jax.tree.map(lambda x: x.at[since, ids].get(mode=SAFE), known)
+        taken, after = _asked(model.take, new, TAKEN, action, parent, seen)
         made = number + 1
         tree = _with_nodes(tree, way.edge, new, made, taken, rules)
         memory = jax.tree.map(lambda x, row: _with_row(x, row, made), memory, after)
         old = jnp.where(way.child < UNVISITED, -2 - way.child, way.child)
-        return _up(tree, way, jnp.where(new, made, old)), memory, way.notes
+        return _up(tree, way, jnp.where(new, made, old)), memory, known, way.notes
 
-    start = (tree, jax.tree.map(room, embedding), notes)
+    seen = jax.eval_shape(lambda node: model.look(node, None), embedding)
+    known = jax.tree.map(lambda x: jnp.zeros((rules.simulations, *x.shape), x.dtype), seen)
+    start = (tree, jax.tree.map(room, embedding), known, notes)
     return jax.lax.fori_loop(0, rules.simulations, simulate, start)[0]
 
 
-def _asked(
-    model: Model, new: Bool[Array, " tree"], action: Int[Array, " tree"], parent: Embedding
-) -> tuple[Taken, Embedding]:
-    """What the model says of the trees that are `new`; of the others it has no meaning."""
-    trees = new.shape[0]
-    few = trees // FEW if trees >= SMALL else 0
-    like = jax.eval_shape(lambda action, parent: model(action, parent, None), action, parent)
+def _picked(which: Bool[Array, " tree"], room: int) -> Int[Array, " room"]:
+    """The trees that are marked, first things first; 0 where there are no more."""
+    place = jnp.where(which, jnp.cumsum(which) - 1, room)
+    ids = jnp.arange(which.shape[0], dtype=jnp.int32)
+    return jnp.zeros(room, jnp.int32).at[place].set(ids, mode="drop", unique_indices=True)
 
-    def none(*_: Any) -> tuple[Taken, Embedding]:
+
+def _asked(
+    model: Callable[..., Any], which: Bool[Array, " tree"], shares: tuple[float, ...], *told: Any
+) -> Any:
+    """What the model says of the trees that are marked; of the others it has no meaning.
+
+    It is asked for the smallest of these shares of all trees in which they have room."""
+    trees = which.shape[0]
+    sizes = [int(share * trees) for share in shares] if trees >= SMALL else []
+    like = jax.eval_shape(lambda *told: model(*told, None), *told)
+
+    def none(*_: Any) -> Any:
         return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), like)
 
-    def some(action: Int[Array, " tree"], parent: Embedding) -> tuple[Taken, Embedding]:
-        place = jnp.cumsum(new) - 1
-        who = jnp.zeros(few, jnp.int32)
-        who = who.at[jnp.where(new, place, few)].set(
+    def some(size: int, *told: Any) -> Any:
+        place = jnp.cumsum(which) - 1
+        who = jnp.zeros(size, jnp.int32)
+        who = who.at[jnp.where(which, place, size)].set(
             jnp.arange(trees, dtype=jnp.int32), mode="drop", unique_indices=True
         )
-        action, parent = jax.tree.map(lambda x: x.at[who].get(mode=SAFE), (action, parent))
-        back = jnp.where(new, place, 0)
-        return jax.tree.map(lambda x: x.at[back].get(mode=SAFE), model(action, parent, who))
+        told = jax.tree.map(lambda x: x.at[who].get(mode=SAFE), told)
+        back = jnp.where(which, place, 0)
+        return jax.tree.map(lambda x: x.at[back].get(mode=SAFE), model(*told, who))
 
-    def everyone(action: Int[Array, " tree"], parent: Embedding) -> tuple[Taken, Embedding]:
-        return model(action, parent, None)
+    def everyone(*told: Any) -> Any:
+        return model(*told, None)
 
-    number = jnp.sum(new)
-    how = anywhere(number > 0).astype(jnp.int32)
-    branches = [none, everyone]
-    if few:
-        how, branches = how + anywhere(number > few), [none, some, everyone]
-    return jax.lax.switch(how, branches, action, parent)
+    number = jnp.sum(which)
+    how = sum(anywhere(number > size).astype(jnp.int32) for size in (0, *sizes))
+    branches = [none, *(functools.partial(some, size) for size in sizes), everyone]
+    return jax.lax.switch(how, branches, *told)
 
 
 def best_q(tree: Tree) -> Float[Array, "tree action"]:

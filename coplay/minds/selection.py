@@ -53,7 +53,7 @@ class Node(NamedTuple):
 
 def priors(logits: Float[Array, "tree action"], rules: Rules) -> Float[Array, "tree action"]:
     """The model's logits as `Node.prior` has them."""
-    return jax.nn.softmax(logits) if rules.method == "puct" else logits
+    return jax.nn.softmax(logits.T, axis=0).T if rules.method == "puct" else logits
 
 
 def root_logits(

@@ -14,7 +14,7 @@ from coplay.games.goals import Goals, restricted
 from coplay.minds import categorical
 from coplay.minds.networks import Network, flatten
 from coplay.minds.opponent_model import predict
-from coplay.minds.planning import Mind, World, advance, begin, mixed
+from coplay.minds.planning import Mind, World, advance, begin, expected, mixed
 from coplay.sums import sum_in_order
 
 EVEN = 0.2
@@ -77,7 +77,8 @@ class KnownWorld(World):
             position, gained, factor = carry
             mine = jax.vmap(habit, in_axes=(None, 0))(game, position.state)
             action = categorical.sample(luck, jnp.log(jnp.maximum(mine, 1e-30)))
-            position, step = advance(self, game, self.discount, position, action)
+            others = expected(self, game, position)
+            position, step = advance(self, game, self.discount, position, others, action)
             return (position, gained + factor * step.reward, factor * step.discount), None
 
         position, _ = begin(self, game, state, (), mixed(seed))

@@ -42,7 +42,9 @@ def test_marks_of_centred_views() -> None:
     given = views(20)
     given[:, -2:] = [1.0, 0.0]
     for view in given:
+        own = view[: np.prod(BOARD)].reshape(BOARD)[..., 0].argmax() * BOARD[-1]
         marks = np.append(np.flatnonzero(view), view.size)
+        marks = np.append(own, marks[marks != own])
         found = centre_marks(jnp.asarray(marks), BOARD)
         np.testing.assert_array_equal(
             np.sort(found), np.append(np.flatnonzero(slowly(view)), centred_size(BOARD) + 2)

@@ -12,7 +12,7 @@ from coplay.bench.search import arbitrary_searches
 from coplay.games import make_game
 from coplay.minds.marked_world import MarkedWorld
 from coplay.minds.networks import flatten
-from coplay.minds.planning import advance, begin, own
+from coplay.minds.planning import advance, begin, expected, own
 
 GAMES: dict[str, dict[str, Any]] = {
     "stag-hunt": {"stags": 2, "hares": 3},
@@ -42,7 +42,8 @@ def test_same_outputs_after_some_steps(name: str, centred: bool) -> None:
         def one(number: Any, carry: Any) -> Any:
             position, _ = carry
             action = (position.seed >> 5).astype(jnp.int32) % game.actions
-            position, step = advance(world, game, 0.9, position, action)
+            others = expected(world, game, position)
+            position, step = advance(world, game, 0.9, position, others, action)
             return position, step.observation
 
         position, observation = jax.lax.fori_loop(0, 12, one, (position, observation))
@@ -50,7 +51,10 @@ def test_same_outputs_after_some_steps(name: str, centred: bool) -> None:
         alive = jax.vmap(game.alive)(position.state)
         return (
             alive,
-            (position.others, *world.judge(game, mine, position.state, position.mind)),
+            (
+                world.others(game, observation, position.state, position.mind),
+                *world.judge(game, mine, position.state, position.mind),
+            ),
             (
                 quick.others(game, observation, position.state, position.mind),
                 *quick.judge(game, mine, position.state, position.mind),
@@ -61,9 +65,9 @@ def test_same_outputs_after_some_steps(name: str, centred: bool) -> None:
     alive, plain, marked, (view, marks) = jax.jit(play)(game, world, quick, state, mind, seed)
     # Nobody asks what one that left would do.
     alive = np.asarray(alive)
-    for found, expected, who in zip(marked, plain, (alive[:, 1:], *[alive[:, 0]] * 2), strict=True):
-        found, expected = np.asarray(found)[who], np.asarray(expected)[who]
-        np.testing.assert_allclose(np.exp(found), np.exp(expected), rtol=1e-4, atol=1e-6)
+    for found, wanted, who in zip(marked, plain, (alive[:, 1:], *[alive[:, 0]] * 2), strict=True):
+        found, wanted = np.asarray(found)[who], np.asarray(wanted)[who]
+        np.testing.assert_allclose(np.exp(found), np.exp(wanted), rtol=1e-4, atol=1e-6)
     ones = np.zeros((48, game.seats, view.shape[-1] + 1))
     tree, seat = np.ogrid[:48, : game.seats]
     np.add.at(ones, (tree[..., None], seat[..., None], np.asarray(marks)), 1)

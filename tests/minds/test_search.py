@@ -17,7 +17,7 @@ from coplay.games import make_game
 from coplay.minds import mctx_trees
 from coplay.minds import search as searches
 from coplay.minds.planning import SearchConfig, mixed, search
-from coplay.minds.search import CROWD, FEW, Judged, Taken, Tree, best_q, grow
+from coplay.minds.search import CROWD, FEW, Judged, Model, Taken, Tree, best_q, grow
 from coplay.minds.selection import Rules, halving_visits
 
 QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
@@ -34,12 +34,19 @@ def judged(node: Any) -> Judged:
     return Judged(2.0 * by_chance(node, ACTIONS), by_chance(node + 77, 1)[:, 0])
 
 
-def chance_model(action: Any, node: Any, trees: Any = None) -> tuple[Taken, Any]:
+def look(node: Any, trees: Any = None) -> Any:
+    return node * jnp.uint32(0x85EBCA6B)
+
+
+def take(action: Any, node: Any, seen: Any, trees: Any = None) -> tuple[Taken, Any]:
     """A tree of chance: rewards, values and priors depend on node and action; one in five actions
-    ends it. Nodes are words."""
-    after = mixed(node * jnp.uint32(0x85EBCA6B) + action.astype(jnp.uint32) + 1)
+    ends it. Nodes are words; a node is found by what was seen there."""
+    after = mixed(seen + action.astype(jnp.uint32) + 1)
     reward, end = by_chance(after + 99, 2).T
     return Taken(reward, jnp.where(end > 0.6, 0.0, 0.9), judged(after)), after
+
+
+chance_model = Model(look, take)
 
 
 def roots(trees: int, seed: int = 0) -> tuple[Any, Any]:
@@ -199,15 +206,15 @@ def test_the_model_is_not_asked_once_all_futures_are_known() -> None:
     """Every action ends: after one visit of each nothing is left to ask."""
     asked = []
 
-    def ends(action: Any, node: Any, trees: Any) -> tuple[Taken, Any]:
+    def ends(action: Any, node: Any, seen: Any, trees: Any) -> tuple[Taken, Any]:
         jax.debug.callback(lambda _: asked.append(1), action[0])
-        taken, after = chance_model(action, node)
+        taken, after = take(action, node, seen)
         return taken._replace(discount=jnp.zeros_like(taken.discount)), after
 
     node, legal = roots(4)
     legal = jnp.ones_like(legal)
     tree = compiled(
-        lambda node, legal: grow(ends, judged(node), node, legal, Rules(20, 20, sweep=True)),
+        lambda node, legal: grow(Model(look, ends), judged(node), node, legal, Rules(20, 20, sweep=True)),
         node,
         legal,
     )
@@ -224,9 +231,9 @@ def test_the_model_may_be_asked_for_some_trees_alone(
     count = 128
     own = by_chance(jnp.arange(count, dtype=jnp.uint32) + 7, 1)[:, 0]
 
-    def model(action: Any, node: Any, trees: Any) -> tuple[Taken, Any]:
+    def taken_by(action: Any, node: Any, seen: Any, trees: Any) -> tuple[Taken, Any]:
         jax.debug.callback(lambda _: asked.append(len(action)), action[0])
-        taken, after = chance_model(action, node)
+        taken, after = take(action, node, seen)
         mine = own if trees is None else own[trees]
         return taken._replace(reward=taken.reward + mine), after
 
@@ -234,7 +241,7 @@ def test_the_model_may_be_asked_for_some_trees_alone(
         node, legal = roots(count)
 
         def one(node: Any, legal: Any) -> Tree:
-            return grow(model, judged(node), node, legal, Rules(40, 2))
+            return grow(Model(look, taken_by), judged(node), node, legal, Rules(40, 2))
 
         if vmapped:  # all lanes alike: the few of one are the few of all
             tree = compiled(jax.vmap(one), jnp.stack([node, node]), jnp.stack([legal, legal]))
