@@ -22,7 +22,17 @@ from coplay.games.game import Game, State
 from coplay.minds.aimless import WithAimless
 from coplay.minds.characters import ITSELF
 from coplay.minds.networks import Network, ViewShape, view_shape
-from coplay.minds.planning import Mind, Position, SearchConfig, World, advance, begin, expected, own, search
+from coplay.minds.planning import (
+    Mind,
+    Position,
+    SearchConfig,
+    World,
+    advance,
+    begin,
+    expected,
+    own,
+    search,
+)
 from coplay.minds.worlds import Believed, GoalWorld
 from coplay.reports.results import console_for_tables, print_json
 

@@ -117,7 +117,8 @@ class Game(eqx.Module):
 
     def marks(self, state: State) -> Int[Array, "seat mark"]:
         """Where the flattened ego view of each seat is 1, each place once; the own player is the
-        first. A mark that is not there in this state has the number beyond the last place. Only for games that are `marked`."""
+        first. A mark that is not there in this state has the number beyond the last place. Only for
+        games that are `marked`."""
         raise NotImplementedError
 
     @property

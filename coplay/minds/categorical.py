@@ -41,10 +41,11 @@ def only_best(
     return jnp.where(best[..., None] == jnp.arange(logits.shape[-1]), 0.0, NEVER)
 
 
-def stretches(log_probs: Float[Array, "*batch action"]) -> Float[Array, "*batch action"]:
-    """The cumulative distribution: where the stretch of each action ends."""
-    ends = []
-    for part in jnp.exp(jnp.moveaxis(log_probs, -1, 0)):
+def stretches(weights: Float[Array, "*batch action"]) -> Float[Array, "*batch action"]:
+    """Where the stretch of each action ends, if they are as long as these weights and lie one after
+    the other: the cumulative distribution, scaled."""
+    ends: list[Float[Array, " *batch"]] = []
+    for part in jnp.moveaxis(weights, -1, 0):
         ends.append(ends[-1] + part if ends else part)
     return jnp.stack(ends, axis=-1)
 
@@ -70,7 +71,7 @@ def sample(
     uniform: Float[Array, "*batch"], log_probs: Float[Array, "*batch action"]
 ) -> Int[Array, "*batch"]:
     """An action by its probability, see `drawn`."""
-    return drawn(uniform, stretches(log_probs))
+    return drawn(uniform, stretches(jnp.exp(log_probs)))
 
 
 def take(

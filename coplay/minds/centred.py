@@ -37,8 +37,8 @@ def centre(x: Float[Array, "*batch input"], board: Board) -> Float[Array, "*batc
 
 
 def centre_marks(marks: Int[Array, "*batch mark"], board: Board) -> Int[Array, "*batch mark"]:
-    """Where centred views are 1, from where plain ones are (`Game.marks`, the own player first); the
-    own player is on the board."""
+    """Where centred views are 1, from where plain ones are (`Game.marks`, the own player first); it
+    is on the board."""
     height, width, planes = board
     size = height * width * planes
     table = jnp.asarray(_moved_marks(board))

@@ -134,7 +134,7 @@ def expected(world: World, game: Game, position: Position) -> Float[Array, "tree
     (`categorical.stretches`)."""
     state = position.state
     others = world.others(game, jax.vmap(game.observe)(state), state, position.mind)
-    return categorical.stretches(others)
+    return categorical.stretches(jnp.exp(others))
 
 
 def advance(
@@ -156,9 +156,7 @@ def advance(
     order = jnp.arange(1, 2 * number + 3, dtype=jnp.uint32)
     words = mixed(seed[:, None] + order * jnp.uint32(0x9E3779B1))
     luck = (words[:, 2:] >> 8).astype(jnp.float32) * 2.0**-24
-    joint = jnp.concatenate(
-        [action[:, None], categorical.drawn(luck[:, :number], others)], axis=1
-    )
+    joint = jnp.concatenate([action[:, None], categorical.drawn(luck[:, :number], others)], axis=1)
     keys = jax.random.wrap_key_data(words[:, :2], impl="threefry2x32")
     after, outcome = jax.vmap(game.step)(keys, position.state, joint)
     mind = world.follow(game, luck[:, number:], position.state, after, position.mind)

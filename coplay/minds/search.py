@@ -16,15 +16,14 @@ whose outcomes depend on position and action alone. What differs is how trees ar
   first one is: most nodes stay leaves.
 """
 
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
+from coplay.minds.asking import anywhere, asked
 from coplay.minds.selection import (
     SAFE,
     Node,
@@ -37,7 +36,7 @@ from coplay.minds.selection import (
 from coplay.sums import sum_in_order
 
 Embedding = Any  # what the model needs to know of a node: a pytree of arrays [tree, ...]
-Seen = Any  # what the model says of a node before an action is taken: a pytree of arrays [tree, ...]
+Seen = Any  # what the model says of a node before actions are taken: a pytree of arrays [tree, ...]
 
 UNVISITED = -1
 NOTED = 7
@@ -45,12 +44,9 @@ NOTED = 7
 CROWD = 512
 """From so many trees on, those with the longest ways go on without the others."""
 FEW = 4
-"""One in so many of a crowd goes on; if no more than one in so many needs a new node, the model is
-asked for these alone."""
-TAKEN = (0.25,)
-LOOKED_AT = (0.25, 0.625)
-SMALL = 128
-"""With fewer trees the model is asked for all of them: a call costs what starting it costs."""
+"""One in so many of a crowd goes on."""
+LOOK_SHARES, TAKE_SHARES = (0.25, 0.625), (0.25,)
+"""For which shares of all trees the model is asked, if no more of them need it (`asked`)."""
 
 
 class Judged(NamedTuple):
@@ -199,10 +195,10 @@ def grow(
         children = tree.child.at[node, ids].get(mode=SAFE)
         children = jnp.where(children < UNVISITED, -2 - children, children)
         since = jnp.min(jnp.where(children == UNVISITED, number + 1, children), axis=-1) - 1
-        found = _asked(model.look, new & (since == number), LOOKED_AT, parent)
+        found = asked(model.look, new & (since == number), LOOK_SHARES, parent)
         known = jax.tree.map(lambda x, row: _with_row(x, row, number), known, found)
         seen = jax.tree.map(lambda x: x.at[since, ids].get(mode=SAFE), known)
-        taken, after = _asked(model.take, new, TAKEN, action, parent, seen)
+        taken, after = asked(model.take, new, TAKE_SHARES, action, parent, seen)
         made = number + 1
         tree = _with_nodes(tree, way.edge, new, made, taken, rules)
         memory = jax.tree.map(lambda x, row: _with_row(x, row, made), memory, after)
@@ -213,45 +209,6 @@ def grow(
     known = jax.tree.map(lambda x: jnp.zeros((rules.simulations, *x.shape), x.dtype), seen)
     start = (tree, jax.tree.map(room, embedding), known, notes)
     return jax.lax.fori_loop(0, rules.simulations, simulate, start)[0]
-
-
-def _picked(which: Bool[Array, " tree"], room: int) -> Int[Array, " room"]:
-    """The trees that are marked, first things first; 0 where there are no more."""
-    place = jnp.where(which, jnp.cumsum(which) - 1, room)
-    ids = jnp.arange(which.shape[0], dtype=jnp.int32)
-    return jnp.zeros(room, jnp.int32).at[place].set(ids, mode="drop", unique_indices=True)
-
-
-def _asked(
-    model: Callable[..., Any], which: Bool[Array, " tree"], shares: tuple[float, ...], *told: Any
-) -> Any:
-    """What the model says of the trees that are marked; of the others it has no meaning.
-
-    It is asked for the smallest of these shares of all trees in which they have room."""
-    trees = which.shape[0]
-    sizes = [int(share * trees) for share in shares] if trees >= SMALL else []
-    like = jax.eval_shape(lambda *told: model(*told, None), *told)
-
-    def none(*_: Any) -> Any:
-        return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), like)
-
-    def some(size: int, *told: Any) -> Any:
-        place = jnp.cumsum(which) - 1
-        who = jnp.zeros(size, jnp.int32)
-        who = who.at[jnp.where(which, place, size)].set(
-            jnp.arange(trees, dtype=jnp.int32), mode="drop", unique_indices=True
-        )
-        told = jax.tree.map(lambda x: x.at[who].get(mode=SAFE), told)
-        back = jnp.where(which, place, 0)
-        return jax.tree.map(lambda x: x.at[back].get(mode=SAFE), model(*told, who))
-
-    def everyone(*told: Any) -> Any:
-        return model(*told, None)
-
-    number = jnp.sum(which)
-    how = sum(anywhere(number > size).astype(jnp.int32) for size in (0, *sizes))
-    branches = [none, *(functools.partial(some, size) for size in sizes), everyone]
-    return jax.lax.switch(how, branches, *told)
 
 
 def best_q(tree: Tree) -> Float[Array, "tree action"]:
@@ -492,20 +449,3 @@ def _climb(
         return Climb(level, brought, numbers)
 
     return jax.lax.while_loop(lambda climb: climb.level > top, back, climb)
-
-
-@custom_vmap
-def anywhere(flags: Bool[Array, "*shape"]) -> Bool[Array, ""]:
-    """Whether any flag is set; under `vmap`, in any of the batch.
-
-    A loop over this goes on for all as long as it does for one. That keeps its condition a single
-    number: a condition per element would make `vmap` copy all that the loop carries at every turn.
-    """
-    return jnp.any(flags)
-
-
-@anywhere.def_vmap
-def _anywhere_in_batch(
-    size: int, batched: list[bool], flags: Bool[Array, "*shape"]
-) -> tuple[Bool[Array, ""], bool]:
-    return anywhere(flags), False

@@ -259,4 +259,4 @@ def draw_goals(
     luck: Float[Array, "*batch"], belief: Float[Array, "*batch goal"]
 ) -> Int[Array, "*batch"]:
     """A candidate by its probability; `luck` in [0, 1)."""
-    return categorical.sample(luck, jnp.log(jnp.maximum(belief, 1e-30)))
+    return categorical.drawn(luck, categorical.stretches(jnp.maximum(belief, 1e-30)))

@@ -17,7 +17,7 @@ from coplay.games import make_game
 from coplay.minds import mctx_trees
 from coplay.minds import search as searches
 from coplay.minds.planning import SearchConfig, mixed, search
-from coplay.minds.search import CROWD, FEW, Judged, Model, Taken, Tree, best_q, grow
+from coplay.minds.search import CROWD, Judged, Model, Taken, Tree, best_q, grow
 from coplay.minds.selection import Rules, halving_visits
 
 QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
@@ -213,8 +213,9 @@ def test_the_model_is_not_asked_once_all_futures_are_known() -> None:
 
     node, legal = roots(4)
     legal = jnp.ones_like(legal)
+    model, rules = Model(look, ends), Rules(20, 20, sweep=True)
     tree = compiled(
-        lambda node, legal: grow(Model(look, ends), judged(node), node, legal, Rules(20, 20, sweep=True)),
+        lambda node, legal: grow(model, judged(node), node, legal, rules),
         node,
         legal,
     )
@@ -231,6 +232,11 @@ def test_the_model_may_be_asked_for_some_trees_alone(
     count = 128
     own = by_chance(jnp.arange(count, dtype=jnp.uint32) + 7, 1)[:, 0]
 
+    def looked_by(node: Any, trees: Any) -> Any:
+        jax.debug.callback(lambda _: looked.append(len(node)), node[0])
+        mine = own if trees is None else own[trees]
+        return look(node) + (mine > 0).astype(jnp.uint32)
+
     def taken_by(action: Any, node: Any, seen: Any, trees: Any) -> tuple[Taken, Any]:
         jax.debug.callback(lambda _: asked.append(len(action)), action[0])
         taken, after = take(action, node, seen)
@@ -241,7 +247,7 @@ def test_the_model_may_be_asked_for_some_trees_alone(
         node, legal = roots(count)
 
         def one(node: Any, legal: Any) -> Tree:
-            return grow(Model(look, taken_by), judged(node), node, legal, Rules(40, 2))
+            return grow(Model(looked_by, taken_by), judged(node), node, legal, Rules(40, 2))
 
         if vmapped:  # all lanes alike: the few of one are the few of all
             tree = compiled(jax.vmap(one), jnp.stack([node, node]), jnp.stack([legal, legal]))
@@ -252,12 +258,15 @@ def test_the_model_may_be_asked_for_some_trees_alone(
         return tree
 
     asked: list[int] = []
+    looked: list[int] = []
     sparse = run()
-    assert count // FEW in asked and count in asked
-    monkeypatch.setattr("coplay.minds.search.SMALL", 1000)
-    asked = []
+    assert set(asked) == {count // 4, count}
+    assert set(looked) == {count // 4, count * 5 // 8, count}
+    assert len(looked) < len(asked), "what was seen of a node is kept"
+    monkeypatch.setattr("coplay.minds.asking.SMALL", 1000)
+    asked, looked = [], []
     whole = run()
-    assert set(asked) == {count}
+    assert set(asked) == set(looked) == {count}
     np.testing.assert_array_equal(sparse.visits, whole.visits)
     np.testing.assert_array_equal(sparse.q, whole.q)
 
@@ -282,7 +291,7 @@ def test_worlds_know_what_trees_have_of_their_own(monkeypatch: pytest.MonkeyPatc
         )
 
     sparse = run()
-    monkeypatch.setattr("coplay.minds.search.SMALL", 1000)
+    monkeypatch.setattr("coplay.minds.asking.SMALL", 1000)
     whole = run()
     np.testing.assert_array_equal(sparse.visits, whole.visits)
     np.testing.assert_allclose(sparse.q, whole.q, rtol=1e-5, atol=1e-6)
