@@ -36,7 +36,7 @@ class HOPConfig:
     planner: Literal["on", "off"] = "on"
     """off: act by the actor alone, without search."""
     simulations: int = 16
-    """Simulations of each search (the paper: 200). A player of a run makes 32 unless told
+    """Simulations of each search (the paper: 200). A player of a run makes 64 unless told
     otherwise."""
     draws: int = 2
     """Goals are drawn so many times, with a search for each (the paper: 5). A player of a run draws
@@ -146,7 +146,7 @@ class HOPConfig:
     }
     """Fields whose defaults are others while it adapts in a single game copy."""
 
-    play_defaults: ClassVar[dict[str, Any]] = {"simulations": 32, "draws": 16}
+    play_defaults: ClassVar[dict[str, Any]] = {"simulations": 64, "draws": 16}
     """What a player of a run does otherwise where the run has the defaults: it thinks longer than
     when it learned, where a million of decisions count and not one. Each draw is also another luck
     of the others; among players that act by chance that counts for more than deeper trees."""

@@ -134,8 +134,8 @@ def fit(
 class Pretrained:
     """A folder of a model that was trained on a dataset.
 
-    part: "goals" or "world-model". data: the dataset's folder. game_name, game: of the dataset.
-    kinds: its mix. model, fit: the options. about: what the dataset's `about.json` said.
+    part: "goals", "world-model" or "personas". data: the dataset's folder. game_name, game: of the
+    dataset. kinds: its mix. model, fit: the options.
     """
 
     part: str
@@ -151,27 +151,54 @@ class Pretrained:
         return game_parts(self.game_name)[1](self.game)
 
 
+class Source(NamedTuple):
+    """What a model is trained on. data: the folder of the dataset. train, held: its parts."""
+
+    data: Path
+    dataset: Dataset
+    train: Dataset
+    held: Dataset
+
+    @classmethod
+    def of(cls, data: Path, dataset: Dataset, options: FitConfig) -> "Source":
+        return cls(data, dataset, *dataset.split(options.held_out))
+
+
 def write_pretrained(
     out: Path,
-    about: Pretrained,
+    part: str,
+    source: Source,
+    config: Any,
+    options: FitConfig,
     model: Any,
     rows: list[dict[str, Any]],
-    summary: dict[str, Any],
-) -> None:
-    """Write the folder, whole or not at all."""
+    figures: dict[str, Any],
+) -> dict[str, Any]:
+    """Write the folder, whole or not at all; the summary. rows: the record of training."""
+    data, dataset, train, held = source
+    game = dataset.game_name, dataset.game_config
+    about = Pretrained(part, str(data), *game, dataset.kinds, config, options)
+    summary = {
+        "part": part,
+        "samples": train.samples,
+        "held_out_samples": held.samples,
+        "seconds": rows[-1]["seconds"],
+        **figures,
+    }
     refuse_if_taken(out)
     out.parent.mkdir(parents=True, exist_ok=True)
     unfinished = out.with_name(f".{out.name}.{os.getpid()}.tmp")
     try:
         unfinished.mkdir()
-        config = {"coplay": coplay.__version__, "versions": versions()} | to_json(about)
-        write_json(unfinished / "config.json", config)
+        described = {"coplay": coplay.__version__, "versions": versions()} | to_json(about)
+        write_json(unfinished / "config.json", described)
         (unfinished / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
-        checkpoints.save(unfinished / "model.npz", model, {"part": about.part})
+        checkpoints.save(unfinished / "model.npz", model, {"part": part})
         write_json(unfinished / "summary.json", summary)
         os.rename(unfinished, out)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
+    return summary
 
 
 def read_pretrained(folder: Path, part: str, kind: type) -> Pretrained:
@@ -210,12 +237,3 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
     """The rows of a folder's record."""
     text = (folder / "metrics.jsonl").read_text()
     return [json.loads(line) for line in text.splitlines()]
-
-
-def about_dataset(
-    part: str, data: Path, dataset: Dataset, model: Any, fit: FitConfig
-) -> Pretrained:
-    """The description of a model that is trained on a dataset."""
-    return Pretrained(
-        part, str(data), dataset.game_name, dataset.game_config, dataset.kinds, model, fit
-    )

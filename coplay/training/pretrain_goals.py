@@ -25,8 +25,8 @@ from coplay.training.dataset import Dataset, Samples, horizon_of, packed, sample
 from coplay.training.pretrain import (
     FitConfig,
     Say,
+    Source,
     Task,
-    about_dataset,
     fit,
     load_weights,
     read_pretrained,
@@ -143,13 +143,13 @@ def pretrain_goals(
     data: Path, dataset: Dataset, config: GoalConfig, options: FitConfig, out: Path, say: Say
 ) -> dict[str, Any]:
     """Train, measure on held-out episodes, write the folder; the summary."""
-    train, held = dataset.split(options.held_out)
+    source = Source.of(data, dataset, options)
     length = horizon_of(dataset.game)
     lives, test = (
         lives_of(samples_of(part, config.discount), length, config.remembered)
-        for part in (train, held)
+        for part in (source.train, source.held)
     )
-    best = best_of(held)
+    best = best_of(source.held)
     rows = np.asarray(test.samples.action)[:, 0], np.asarray(test.samples.kind)
 
     def measure(model: GoalModel) -> dict[str, Any]:
@@ -176,20 +176,11 @@ def pretrain_goals(
         measure=measure,
     )
     model, record = fit(fresh_model(dataset, config, options.seed), task, options, say)
-    summary = {
-        "part": "goals",
-        "samples": train.samples,
-        "held_out_samples": held.samples,
-        "top1": record[-1]["top1"],
-        "top3": record[-1]["top3"],
-        "seconds": record[-1]["seconds"],
-    }
+    figures = {name: record[-1][name] for name in ("top1", "top3")}
     if best is not None:
         top = shares(*rows, best.action, dataset.kinds, "best_top1")
-        summary |= {**top, "share_of_best": record[-1]["top1"] / top["best_top1"]}
-    about = about_dataset("goals", data, dataset, config, options)
-    write_pretrained(out, about, model, record, summary)
-    return summary
+        figures |= {**top, "share_of_best": record[-1]["top1"] / top["best_top1"]}
+    return write_pretrained(out, "goals", source, config, options, model, record, figures)
 
 
 def best_of(dataset: Dataset) -> Filtered | None:

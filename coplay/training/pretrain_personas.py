@@ -23,8 +23,8 @@ from coplay.training.dataset import Dataset, Samples, horizon_of, packed, sample
 from coplay.training.pretrain import (
     FitConfig,
     Say,
+    Source,
     Task,
-    about_dataset,
     fit,
     load_weights,
     read_pretrained,
@@ -84,9 +84,9 @@ def pretrain_personas(
     data: Path, dataset: Dataset, config: PersonaConfig, options: FitConfig, out: Path, say: Say
 ) -> dict[str, Any]:
     """Train, measure on held-out episodes, write the folder; the summary."""
-    train, held = dataset.split(options.held_out)
+    source = Source.of(data, dataset, options)
     length = min(config.steps, horizon_of(dataset.game))
-    lives, test = (Packed(part, length) for part in (train, held))
+    lives, test = (Packed(part, length) for part in (source.train, source.held))
 
     @jax.jit
     def held_out(model: PersonaModel) -> dict[str, Array]:
@@ -113,16 +113,8 @@ def pretrain_personas(
     codes = codes_of_lives(model, lives)[1]
     bank = codes[np.random.default_rng(options.seed).integers(0, len(codes), config.lives)]
     model = eqx.tree_at(lambda model: model.bank, model, jnp.asarray(bank))
-    summary = {
-        "part": "personas",
-        "samples": train.samples,
-        "held_out_samples": held.samples,
-        **{name: value for name, value in record[-1].items() if name.startswith("held_out")},
-        "seconds": record[-1]["seconds"],
-    }
-    about = about_dataset("personas", data, dataset, config, options)
-    write_pretrained(out, about, model, record, summary)
-    return summary
+    figures = {name: x for name, x in record[-1].items() if name.startswith("held_out")}
+    return write_pretrained(out, "personas", source, config, options, model, record, figures)
 
 
 def load_personas(folder: Path) -> tuple[PersonaModel, Any]:

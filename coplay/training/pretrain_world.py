@@ -25,8 +25,8 @@ from coplay.training.dataset import Dataset, Samples, samples_of
 from coplay.training.pretrain import (
     FitConfig,
     Say,
+    Source,
     Task,
-    about_dataset,
     fit,
     load_weights,
     read_pretrained,
@@ -53,8 +53,8 @@ def pretrain_world(
     """Train, measure on held-out episodes, write the folder; the summary."""
     game = dataset.game
     refuse_unseen(game)
-    train, held = dataset.split(options.held_out)
-    samples, test = samples_of(train), samples_of(held)
+    source = Source.of(data, dataset, options)
+    samples, test = samples_of(source.train), samples_of(source.held)
     values = reward_values(samples.reward, config.reward_values)
     start = eqx.tree_at(
         lambda model: model.values,
@@ -88,16 +88,8 @@ def pretrain_world(
         measure=lambda model: figures(judge(model, test), test),
     )
     model, record = fit(start, task, options, say)
-    summary = {
-        "part": "world-model",
-        "samples": train.samples,
-        "held_out_samples": held.samples,
-        "seconds": record[-1]["seconds"],
-        **figures(judge(model, test), test),
-    }
-    about = about_dataset("world-model", data, dataset, config, options)
-    write_pretrained(out, about, model, record, summary)
-    return summary
+    found = figures(judge(model, test), test)
+    return write_pretrained(out, "world-model", source, config, options, model, record, found)
 
 
 def load_world(folder: Path) -> tuple[WorldModel, Any]:

@@ -60,4 +60,4 @@ def test_players_of_a_run_think_longer_unless_told_otherwise() -> None:
         (config.simulations, config.draws)
         for config in (playing(HOPConfig()), playing(HOPConfig(simulations=8)))
     ]
-    assert thinking == [(32, 16), (8, 16)]
+    assert thinking == [(64, 16), (8, 16)]
