@@ -20,6 +20,7 @@ the action away.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, NamedTuple
 
 import equinox as eqx
@@ -38,8 +39,9 @@ from coplay.minds.code_inference import (
     kl_codes,
     split_code,
 )
+from coplay.minds.coded import Conditioned, centred, centred_shape, encoder
 from coplay.minds.mirrored import MirroredPolicy
-from coplay.minds.networks import Linear, Network, ViewShape, plain_start
+from coplay.minds.networks import Network, ViewShape, plain_start
 from coplay.minds.recurrent import GRUNetwork
 from coplay.training.advantages import masked_mean
 
@@ -95,67 +97,6 @@ class GoalConfig:
         return self.prototypes if self.inference == "prototypes" else self.units
 
 
-def centred(
-    planes: Float[Array, "*batch height width plane"],
-) -> Float[Array, "*batch rows columns planes"]:
-    """Planes moved so that the ego player, whose plane is the first, is in the middle of a window
-    that always holds the whole board; one more plane says which cells are on the board.
-
-    What a player does depends on where things are from it: in the window that is the same input
-    wherever on the board it stands. Zeros if the ego player is not on the board.
-
-    A sum over all rows, then all columns, that the player may stand in, each with the board where
-    it is then seen: on CPU far quicker than a gather, or a small matrix product, for each board.
-    """
-    height, width = planes.shape[-3:-1]
-    ego = planes[..., 0]
-    window = jnp.concatenate([planes, jnp.ones_like(planes[..., :1])], axis=-1)
-    for axis, size in ((window.ndim - 3, height), (window.ndim - 2, width)):
-        here = jnp.sum(ego, axis=-1 if axis == window.ndim - 3 else -2)  # [..., size] one-hot
-        shape = [(0, 0)] * window.ndim
-        moved = jnp.zeros(())
-        for place in range(size):
-            shape[axis] = (size - 1 - place, place)
-            there = here[..., place].reshape(*here.shape[:-1], 1, 1, 1)
-            moved = moved + there * jnp.pad(window, shape)
-        window = moved
-    return window
-
-
-class Conditioned(eqx.Module):
-    """A network of a view and a code, whose part of the view is computed once for many codes."""
-
-    view: Linear
-    code: Linear
-    layers: tuple[Linear, ...]
-    head: Linear
-
-    def __init__(
-        self, inputs: int, code: int, hidden: tuple[int, ...], outputs: int, key: PRNGKeyArray
-    ):
-        keys = jax.random.split(key, len(hidden) + 2)
-        self.view = Linear(inputs, hidden[0], keys[0])
-        self.code = Linear(code, hidden[0], keys[1], 1.0)
-        self.layers = tuple(
-            Linear(a, b, k) for a, b, k in zip(hidden[:-1], hidden[1:], keys[2:-1], strict=True)
-        )
-        self.head = Linear(hidden[-1], outputs, keys[-1], 0.1)
-
-    def given(
-        self, seen: Float[Array, "*#batch width"], z: Float[Array, "*#batch code"]
-    ) -> Float[Array, "*batch outputs"]:
-        """`seen`: what `self.view` made of the view."""
-        x = jax.nn.relu(seen + self.code(z))
-        for layer in self.layers:
-            x = jax.nn.relu(layer(x))
-        return self.head(x)
-
-    def __call__(
-        self, view: Float[Array, "*#batch inputs"], z: Float[Array, "*#batch code"]
-    ) -> Float[Array, "*batch outputs"]:
-        return self.given(self.view(view), z)
-
-
 class GoalModel(eqx.Module):
     """See the module docstring. `past`: how many of the features tell what was done last; they come
     first, an action one-hot for each player."""
@@ -174,25 +115,12 @@ class GoalModel(eqx.Module):
         keys = jax.random.split(key, 7)
         self.config, self.shape, self.seats = config, shape, seats
         self.past = seats * shape.actions
-        height, width, planes = shape.planes
-        window = (2 * height - 1, 2 * width - 1, planes + 1)
+        window = centred_shape(shape.planes)
         now = shape.features - self.past
         more = now + shape.actions
         code, wide = config.goal_dim, (config.width,)
 
-        def network(
-            planes: tuple[int, int, int], features: int, outputs: int, key: PRNGKeyArray
-        ) -> Network:
-            return Network(
-                ViewShape(planes, features, shape.actions),
-                outputs,
-                key=key,
-                hidden=wide,
-                channels=(),
-                activation="relu",
-                head_scale=0.1,
-            )
-
+        network = partial(encoder, width=config.width)
         self.board = network(shape.planes, 0, 2 * code, keys[0])
         self.decoder = network((0, 0, 0), code, math.prod(shape.planes), keys[1])
         if config.inference == "prototypes":

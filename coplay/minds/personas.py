@@ -13,6 +13,7 @@ player it was does. Nobody has to name the kinds.
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import equinox as eqx
@@ -24,7 +25,7 @@ from coplay.errors import UserError
 from coplay.games.game import Observation
 from coplay.minds import categorical
 from coplay.minds.code_inference import Code, kl_codes, split_code
-from coplay.minds.goal_codes import Conditioned, centred
+from coplay.minds.coded import Conditioned, centred, centred_shape, encoder
 from coplay.minds.networks import Network, ViewShape, plain_start
 
 
@@ -90,23 +91,10 @@ class PersonaModel(eqx.Module):
     def __init__(self, config: PersonaConfig, shape: ViewShape, seats: int, key: PRNGKeyArray):
         keys = jax.random.split(key, 3)
         self.config, self.past, self.actions = config, seats * shape.actions, shape.actions
-        height, width, planes = shape.planes
-        window = (2 * height - 1, 2 * width - 1, planes + 1)
+        window = centred_shape(shape.planes)
         now = shape.features - self.past
 
-        def network(
-            planes: tuple[int, int, int], features: int, outputs: int, key: PRNGKeyArray
-        ) -> Network:
-            return Network(
-                ViewShape(planes, features, shape.actions),
-                outputs,
-                key=key,
-                hidden=(config.width,),
-                channels=(),
-                activation="relu",
-                head_scale=0.1,
-            )
-
+        network = partial(encoder, width=config.width)
         self.deed = network(window, now, config.deeds * shape.actions, keys[0])
         self.whole = network((0, 0, 0), config.deeds, 2 * config.persona_dim, keys[1])
         self.policy = Conditioned(

@@ -76,7 +76,7 @@ class KnownWorld(World):
         def one(carry: tuple, luck: Float[Array, " tree"]) -> tuple[tuple, None]:
             position, gained, factor = carry
             mine = jax.vmap(habit, in_axes=(None, 0))(game, position.state)
-            action = categorical.sample(luck, jnp.log(jnp.maximum(mine, 1e-30)))
+            action = categorical.drawn(luck, categorical.stretches(mine))
             others = expected(self, game, position)
             position, step = advance(self, game, self.discount, position, others, action)
             return (position, gained + factor * step.reward, factor * step.discount), None

@@ -13,11 +13,11 @@ import pytest
 from coplay.games import make_game
 from coplay.games.game import Observation
 from coplay.minds.code_inference import Code, Prototypes, kl_codes
+from coplay.minds.coded import centred
 from coplay.minds.goal_codes import (
     GoalConfig,
     GoalModel,
     Steps,
-    centred,
     goal_loss,
     prototype_loss,
     select,
