@@ -55,16 +55,15 @@ def drawn(
 ) -> Int[Array, "*batch"]:
     """The action whose stretch (`stretches`) holds `uniform` in [0, 1).
 
-    An action of probability zero has an empty stretch and is never taken: rounding shortens the
-    last stretch that is not empty, because `uniform` is scaled by the sum as it came out.
+    An action of probability zero has an empty stretch and is never taken: `uniform` is scaled by
+    the sum as it came out, and a float32 below 1 times a normal one is below it, also rounded.
     """
-    total = ends[..., -1]
-    target = uniform * total
-    action, last = jnp.zeros((2, *uniform.shape), jnp.int32)
-    for end in jnp.moveaxis(ends, -1, 0):
+    parts = jnp.moveaxis(ends, -1, 0)
+    target = uniform * parts[-1]
+    action = jnp.zeros(uniform.shape, jnp.int32)
+    for end in parts[:-1]:
         action = action + (end <= target)
-        last = last + (end < total)  # uniform * total may round up to total itself
-    return jnp.minimum(action, last)
+    return action
 
 
 def sample(
