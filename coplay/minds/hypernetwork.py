@@ -12,8 +12,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from coplay.minds.cells import Cell
 from coplay.minds.networks import Activation, Linear, ViewShape
-from coplay.minds.normed import Cell, LayerNorm, NormedNetwork
+from coplay.minds.normed import LayerNorm, NormedNetwork
 
 
 class Increment(eqx.Module):
@@ -156,12 +157,13 @@ class ContextNetwork(eqx.Module):
         alive: Bool[Array, "row time seat"],
     ) -> tuple[Float[Array, "row time seat latent"], Float[Array, "row time seat size"]]:
         """z of every agent at every step, and the memory after each; see `Cell.unroll`."""
+        x, cleared, alive = (jnp.swapaxes(y, 0, 1) for y in (x, cleared, alive))
         known = self.encoded(x)
         if self.attention is not None:
             heard = jnp.broadcast_to(alive[:, :, None], (*alive.shape, alive.shape[-1]))
             known = self.attention(known, known, heard)
         shown, memories = self.cell.unroll(known, memory, cleared, alive)
-        return self.latent(shown), memories
+        return jnp.swapaxes(self.latent(shown), 0, 1), jnp.swapaxes(memories, 0, 1)
 
 
 def team_mean(

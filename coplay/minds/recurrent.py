@@ -11,16 +11,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from coplay.minds.cells import gru, split, unrolled
 from coplay.minds.networks import Activation, Linear, Network, ViewShape
 
 
 class GRUNetwork(eqx.Module):
     """From ego views and a memory to `outputs` numbers and the next memory.
 
-        r = σ(a_r + U_r h + b_r)    z = σ(a_z + U_z h + b_z)    n = tanh(a_n + r (U_n h + b_n))
-        h' = (1 - z) n + z h        outputs = head(h')
-
-    encoder: gives (a_r, a_z, a_n). recurrent: U and b of the three, one below the other.
+    encoder: gives what enters the gates. recurrent: the memory's part in them, see `cells.gru`.
+    head: from the new memory to the outputs.
     """
 
     encoder: Network
@@ -55,21 +54,11 @@ class GRUNetwork(eqx.Module):
         self.recurrent = Linear(units, 3 * units, recurrent_key, math.sqrt(3))
         self.head = Linear(units, outputs, head_key, head_scale)
 
-    def _next(
-        self, gates: Float[Array, "*batch gates"], memory: Float[Array, "*batch units"]
-    ) -> Float[Array, "*batch units"]:
-        reset, update, new = jnp.split(gates, 3, axis=-1)
-        own_reset, own_update, own_new = jnp.split(self.recurrent(memory), 3, axis=-1)
-        reset = jax.nn.sigmoid(reset + own_reset)
-        update = jax.nn.sigmoid(update + own_update)
-        new = jnp.tanh(new + reset * own_new)
-        return (1 - update) * new + update * memory
-
     def step(
         self, x: Float[Array, "*batch inputs"], memory: Float[Array, "*batch units"]
     ) -> tuple[Float[Array, "*batch outputs"], Float[Array, "*batch units"]]:
         """One step of a batch."""
-        memory = self._next(self.encoder(x), memory)
+        memory = gru(split(self.encoder(x), memory.shape[-1]), self.recurrent, memory)
         return self.head(memory), memory
 
     def unroll(
@@ -85,13 +74,13 @@ class GRUNetwork(eqx.Module):
         not, the step leaves the memory as it was (and its outputs have no meaning).
         """
 
-        def one(memory: Array, row: tuple[Array, Array, Array]) -> tuple[Array, tuple]:
-            gates, cleared, alive = row
-            memory = jnp.where(cleared[..., None], 0.0, memory)
-            new = self._next(gates, memory)
-            memory = jnp.where(alive[..., None], new, memory)
-            return memory, (new, memory)
-
-        rows = jax.tree.map(lambda y: jnp.swapaxes(y, 0, 1), (self.encoder(x), cleared, alive))
-        _, (new, memories) = jax.lax.scan(one, memory, rows)
-        return self.head(jnp.swapaxes(new, 0, 1)), jnp.swapaxes(memories, 0, 1)
+        x, cleared, alive = (jnp.swapaxes(y, 0, 1) for y in (x, cleared, alive))
+        entering = split(self.encoder(x), memory.shape[-1])
+        new, memories = unrolled(
+            lambda gates, memory: gru(gates, self.recurrent, memory),
+            entering,
+            memory,
+            cleared,
+            alive,
+        )
+        return jnp.swapaxes(self.head(new), 0, 1), jnp.swapaxes(memories, 0, 1)

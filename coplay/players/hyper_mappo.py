@@ -21,6 +21,7 @@ import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from coplay.errors import UserError
+from coplay.minds.cells import memory_size
 from coplay.minds.hypernetwork import (
     ContextNetwork,
     Heads,
@@ -29,7 +30,7 @@ from coplay.minds.hypernetwork import (
     team_mean,
 )
 from coplay.minds.networks import ViewShape
-from coplay.minds.normed import Generated, memory_size
+from coplay.minds.normed import Generated
 from coplay.players.hyper_config import HyperMAPPOConfig
 from coplay.players.mappo import MAPPO
 from coplay.players.mappo_data import Batch, Context, MAPPOState, Parameters

@@ -20,8 +20,9 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from coplay.errors import UserError
 from coplay.games.game import Game, Observation
 from coplay.minds import categorical
+from coplay.minds.cells import memory_size
 from coplay.minds.networks import ViewShape, flatten
-from coplay.minds.normed import NormedNetwork, memory_size
+from coplay.minds.normed import NormedNetwork
 from coplay.players import mappo_data as data
 from coplay.players import sets
 from coplay.players.learner import of_seats

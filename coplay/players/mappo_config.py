@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from coplay.errors import UserError
+from coplay.minds.cells import Recall
 from coplay.minds.networks import Activation
-from coplay.minds.normed import Recall
 
 
 @dataclass(frozen=True)

@@ -195,7 +195,7 @@ class MAPPOPlayer(Player):
         before = memory.context
         if not config.frozen:
             before = jnp.where(first[:, None], 0.0, before)
-        context = network.cell.next(network.cell.entering(known), before)
+        context = network.cell.next(known, before)
         z = network.latent(network.cell.shown(context))
         if config.increments_team:
             z = team_mean(*self._heard(z, view.alive))[:, 0]

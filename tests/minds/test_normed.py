@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from coplay.minds.cells import Cell, memory_size
 from coplay.minds.networks import ViewShape
-from coplay.minds.normed import Cell, LayerNorm, NormedNetwork, memory_size
+from coplay.minds.normed import LayerNorm, NormedNetwork
 
 ROWS, STEPS, SEATS, INPUTS, UNITS = 2, 5, 3, 4, 3
 RNG = np.random.default_rng(0)
@@ -42,20 +43,20 @@ def plain_step(cell: Cell, x: np.ndarray, memory: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("kind", ["gru", "lstm"])
 def test_cells_unrolled_are_plain_loops(kind: Any) -> None:
     cell = noisy(lambda: Cell(kind, INPUTS, UNITS, jax.random.key(0)))
-    x = RNG.normal(size=(ROWS, STEPS, SEATS, INPUTS)).astype(np.float32)
+    x = RNG.normal(size=(STEPS, ROWS, SEATS, INPUTS)).astype(np.float32)
     start = RNG.normal(size=(ROWS, SEATS, memory_size(kind, UNITS))).astype(np.float32)
-    cleared = RNG.random((ROWS, STEPS, SEATS)) < 0.3
-    alive = RNG.random((ROWS, STEPS, SEATS)) < 0.7
+    cleared = RNG.random((STEPS, ROWS, SEATS)) < 0.3
+    alive = RNG.random((STEPS, ROWS, SEATS)) < 0.7
     shown, memories = jax.jit(Cell.unroll)(cell, x, start, cleared, alive)
     for row in range(ROWS):
         for seat in range(SEATS):
             memory = start[row, seat]
             for t in range(STEPS):
-                memory = np.where(cleared[row, t, seat], 0.0, memory)
-                new = plain_step(cell, x[row, t, seat], memory)
-                np.testing.assert_allclose(shown[row, t, seat], new[:UNITS], atol=1e-5)
-                memory = new if alive[row, t, seat] else memory
-                np.testing.assert_allclose(memories[row, t, seat], memory, atol=1e-5)
+                memory = np.where(cleared[t, row, seat], 0.0, memory)
+                new = plain_step(cell, x[t, row, seat], memory)
+                np.testing.assert_allclose(shown[t, row, seat], new[:UNITS], atol=1e-5)
+                memory = new if alive[t, row, seat] else memory
+                np.testing.assert_allclose(memories[t, row, seat], memory, atol=1e-5)
 
 
 def test_layer_norm() -> None:
