@@ -33,9 +33,12 @@ class Increment(eqx.Module):
     ) -> Float[Array, "*batch outputs"]:
         """Σ_k context_k (x · weight_k + bias_k)."""
         latent, outputs, inputs = self.weight.shape
-        each = jnp.einsum("...i,oi->...o", x, self.weight.reshape(latent * outputs, inputs))
-        each = each.reshape(*x.shape[:-1], latent, outputs) + self.bias
-        return jnp.sum(context[..., None] * each, axis=-2)
+        context = jnp.broadcast_to(context, (*x.shape[:-1], latent)).reshape(-1, latent)
+        # Samples last: sums over few outputs or latent numbers then run along many samples.
+        each = (x.reshape(-1, inputs) @ self.weight.reshape(-1, inputs).T).T
+        each = each.reshape(latent, outputs, -1) + self.bias[..., None]
+        whole = jnp.sum(context.T[:, None] * each, axis=0)
+        return whole.T.reshape(*x.shape[:-1], outputs)
 
 
 class Heads(eqx.Module):

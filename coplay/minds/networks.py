@@ -73,8 +73,14 @@ class Linear(eqx.Module):
         self.bias = jnp.zeros(outputs)
 
     def __call__(self, x: Float[Array, "*batch inputs"]) -> Float[Array, "*batch outputs"]:
-        flat = jnp.einsum("ni,oi->no", x.reshape(-1, x.shape[-1]), self.weight) + self.bias
-        return flat.reshape(*x.shape[:-1], len(self.bias))
+        return product(x, jnp.transpose(self.weight)) + self.bias
+
+
+def product(
+    x: Float[Array, "*batch inputs"], weight: Float[Array, "inputs outputs"]
+) -> Float[Array, "*batch outputs"]:
+    """x · weight with the leading axes as one."""
+    return (x.reshape(-1, x.shape[-1]) @ weight).reshape(*x.shape[:-1], weight.shape[-1])
 
 
 class Conv3x3(eqx.Module):

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from coplay.minds.cells import Cell, Recall
-from coplay.minds.networks import Activation, Conv3x3, Linear, ViewShape, function_of
+from coplay.minds.networks import Activation, Conv3x3, Linear, ViewShape, function_of, product
 
 if TYPE_CHECKING:
     from coplay.minds.hypernetwork import Heads
@@ -148,7 +148,7 @@ class NormedNetwork(eqx.Module):
             if self.norms:
                 x = self.norms[index](x)
             if generated is not None and generated.heads.scales:
-                x = x * (1.0 + generated.context @ generated.heads.scales[index])
+                x = x * (1.0 + product(generated.context, generated.heads.scales[index]))
         return x
 
     def _out(self, x: Float[Array, "*batch units"]) -> Float[Array, "*batch units"]:
