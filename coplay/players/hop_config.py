@@ -61,7 +61,8 @@ class HOPConfig:
     """Q of an action from the mean of its simulations (the paper), or from the best future found;
     mean only with resample."""
     discount: float = 0.95
-    """Discount of future rewards, in searches and returns."""
+    """Discount of future rewards, in searches and returns. A player of a run searches with 0.9
+    unless told otherwise."""
     beta: float = 10.0
     """Actions are taken with probability proportional to exp(beta * Q)."""
     normalise_q: bool = True
@@ -146,10 +147,16 @@ class HOPConfig:
     }
     """Fields whose defaults are others while it adapts in a single game copy."""
 
-    play_defaults: ClassVar[dict[str, Any]] = {"simulations": 64, "draws": 16}
+    play_defaults: ClassVar[dict[str, Any]] = {
+        "simulations": 64,
+        "draws": 16,
+        "discount": 0.9,
+    }
     """What a player of a run does otherwise where the run has the defaults: it thinks longer than
     when it learned, where a million of decisions count and not one. Each draw is also another luck
-    of the others; among players that act by chance that counts for more than deeper trees."""
+    of the others; among players that act by chance that counts for more than deeper trees. And it
+    trusts far futures less: trees plan against known coin flips, so what they promise is too much,
+    the more so the further ahead it lies; strangers do not wait where the own kind would."""
 
     play_fields: ClassVar[tuple[str, ...]] = (
         *(
