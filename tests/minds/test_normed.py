@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from coplay.minds.cells import Cell, memory_size
+from coplay.minds.hypernetwork import Heads
 from coplay.minds.networks import ViewShape
-from coplay.minds.normed import LayerNorm, NormedNetwork
+from coplay.minds.normed import Generated, LayerNorm, NormedNetwork
 
 ROWS, STEPS, SEATS, INPUTS, UNITS = 2, 5, 3, 4, 3
 RNG = np.random.default_rng(0)
@@ -83,9 +84,12 @@ def test_unrolled_networks_are_steps_one_after_the_other(recall: Any) -> None:
     x = jnp.asarray(RNG.normal(size=(ROWS, STEPS, SEATS, 11)), jnp.float32)
     memory = jnp.asarray(RNG.normal(size=(ROWS, SEATS, memory_size(recall, UNITS))), jnp.float32)
     no, yes = jnp.zeros((ROWS, STEPS, SEATS), bool), jnp.ones((ROWS, STEPS, SEATS), bool)
-    outputs, memories = jax.jit(NormedNetwork.unroll)(network, x, memory, no, yes)
+    context = jnp.asarray(RNG.normal(size=(ROWS, STEPS, SEATS, 2)), jnp.float32)
+    heads = noisy(lambda: Heads(2, network, "last"))
+    generated = Generated(heads, context)
+    outputs, memories = jax.jit(NormedNetwork.unroll)(network, x, memory, no, yes, generated)
     step = jax.jit(NormedNetwork.step)
     for t in range(STEPS):
-        out, memory = step(network, x[:, t], memory)
+        out, memory = step(network, x[:, t], memory, Generated(heads, context[:, t]))
         np.testing.assert_allclose(outputs[:, t], out, atol=1e-5)
         np.testing.assert_allclose(memories[:, t], memory, atol=1e-5)
