@@ -69,7 +69,7 @@ class HOP(Learner):
 
     @property
     def declared_data(self) -> tuple[str, ...]:
-        return (".reward", ".action", *(() if self.config.direct_om else (".goal",)))
+        return (".worth", ".action", *(() if self.config.direct_om else (".goal",)))
 
     def check(self, game: Game) -> None:
         refuse_partial_views(game)

@@ -12,6 +12,7 @@ import pytest
 
 import coplay
 from coplay.errors import UserError
+from coplay.evaluation.audit_wiring import Course, data_check, learn_twice, quick
 from coplay.games import make_game
 from coplay.games.stag_hunt import HUNT_STAG, StagHunt, StagHuntConfig
 from coplay.minds.characters import Salt
@@ -72,6 +73,16 @@ def played(hop: HOP) -> tuple[Table, Trajectory]:
 
 def at(tree: Any, *index: Any) -> Any:
     return jax.tree.map(lambda x: x[index], tree)
+
+
+def test_declared_data_change_what_is_learned() -> None:
+    hop = learner()
+    table, trajectory = jax.tree.map(jnp.asarray, played(hop))
+    watched = jax.jit(hop.watch)(GAME, trajectory)
+    course = Course(state_of(hop), state_of(hop), table, watched)
+    update = quick(lambda *given: learn_twice(hop, *given), course.state, watched)
+    check = data_check(hop, course, update)
+    assert check.passed, check.detail
 
 
 # --- beliefs -----------------------------------------------------------------------------------

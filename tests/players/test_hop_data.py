@@ -57,7 +57,7 @@ def test_picked_rows_are_those_of_the_seat() -> None:
 
 def test_players_of_a_run_think_longer_unless_told_otherwise() -> None:
     thinking = [
-        (config.simulations, config.draws)
+        (config.simulations, config.draws, config.discount)
         for config in (playing(HOPConfig()), playing(HOPConfig(simulations=8)))
     ]
-    assert thinking == [(64, 16), (8, 16)]
+    assert thinking == [(64, 16, 0.9), (8, 16, 0.9)]
