@@ -155,8 +155,7 @@ class HOPConfig:
     """What a player of a run does otherwise where the run has the defaults: it thinks longer than
     when it learned, where a million of decisions count and not one. Each draw is also another luck
     of the others; among players that act by chance that counts for more than deeper trees. And it
-    trusts far futures less: trees plan against known coin flips, so what they promise is too much,
-    the more so the further ahead it lies; strangers do not wait where the own kind would."""
+    trusts far futures less, which trees that plan against known coin flips are apt to overrate."""
 
     play_fields: ClassVar[tuple[str, ...]] = (
         *(
