@@ -219,3 +219,20 @@ def test_playouts_judge_a_position_by_what_the_best_habit_brings() -> None:
         world = KnownWorld((certain,), habits, playouts=6, discount=DISCOUNT)
         _, value = world.judge(GAME, observation, states, ())
         np.testing.assert_allclose(value, [best * DISCOUNT, 0.0], rtol=1e-6)
+
+
+def test_playouts_draw_what_a_habit_leaves_to_chance() -> None:
+    """On a hare's cell, hunting one time in four: in one step a quarter of the trees catch it."""
+    trees = 1024
+
+    def sometimes(game: StagHunt, ego: StagHuntState) -> Any:
+        hunts = jnp.arange(7) == jnp.argmax(nearest_hare(game, ego))
+        return jnp.where(hunts, 0.25, jnp.where(jnp.arange(7) == STAY, 0.75, 0.0))
+
+    state = placed([3, 2], stag=1, hare=3)
+    states = jax.tree.map(lambda x: jnp.broadcast_to(x, (trees, *jnp.shape(x))), state)
+    observation = own(jax.vmap(GAME.observe)(states))
+    world = KnownWorld((certain,), (sometimes,), playouts=1, discount=DISCOUNT)
+    _, value = world.judge(GAME, observation, states, ())
+    assert set(np.unique(value)) == {0.0, 1.0}
+    assert abs(float(np.mean(value)) - 0.25) < 4 * (0.25 * 0.75 / trees) ** 0.5
