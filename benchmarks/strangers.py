@@ -1,13 +1,12 @@
-"""Do imagined strangers act like the players whose recordings they were made of?
+"""Do imagined strangers act like the players of the recordings that goals were learned from?
 
-Games in which all seats are strangers made of one kind of player of the dataset: by personas, and,
-for comparison, by the opponent model with the last goal codes of such players.
+Of every prototype: how probable it is, how often it is what lives of each kind of player turned out
+to be, and what it gets in games in which all seats are after the same.
 
-    python benchmarks/strangers.py runs/personas --goals runs/goals
+    python benchmarks/strangers.py runs/goals
 """
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +15,24 @@ import jax.numpy as jnp
 import numpy as np
 
 from coplay.minds import categorical
+from coplay.minds.code_inference import Prototypes
 from coplay.training.dataset import horizon_of, load_dataset, samples_of
-from coplay.training.pretrain_goals import foreseen, lives_of, load_goals
-from coplay.training.pretrain_personas import Packed, codes_of_lives, load_personas
+from coplay.training.pretrain_goals import lives_of, load_goals
 
-GAMES = 512
+GAMES, LINES, EPISODES = 512, 64, 600
 
 
-def played(game: Any, act: Callable[[Any, Any], Any], codes: Any, key: Any) -> np.ndarray:
-    """[game, seat] rewards of whole episodes; `act`: log-probabilities from views and codes."""
+def played(game: Any, goals: Any, code: Any, key: Any) -> np.ndarray:
+    """[game, seat] rewards of whole episodes in which all seats have this code."""
 
     @jax.jit
-    def play(codes: Any, key: Any) -> Any:
+    def play(code: Any, key: Any) -> Any:
         def step(state: Any, key: Any) -> tuple[Any, Any]:
-            views = jax.vmap(game.observe)(state)
             act_key, step_key = jax.random.split(key)
             luck = jax.random.uniform(act_key, (GAMES, game.seats))
-            action = categorical.sample(luck, act(views, codes))
+            views = jax.vmap(game.observe)(state)
+            z = jnp.broadcast_to(code, (GAMES, game.seats, code.shape[0]))
+            action = categorical.sample(luck, goals.foresee(goals.see(views), z, views.legal))
             keys = jax.random.split(step_key, GAMES)
             after, outcome = jax.vmap(game.step)(keys, state, action)
             return after, outcome.reward
@@ -40,46 +40,39 @@ def played(game: Any, act: Callable[[Any, Any], Any], codes: Any, key: Any) -> n
         state = jax.vmap(game.reset)(jax.random.split(key, GAMES))
         return jnp.sum(jax.lax.scan(step, state, jax.random.split(key, horizon_of(game)))[1], 0)
 
-    return np.asarray(play(jnp.asarray(codes), key))
+    return np.asarray(play(code, key))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("personas", type=Path)
-    parser.add_argument("--goals", type=Path)
+    parser.add_argument("goals", type=Path)
     given = parser.parse_args()
-    model, about = load_personas(given.personas)
-    dataset = load_dataset(Path(about.data)).part(slice(0, 600))
-    game, rng, key = dataset.game, np.random.default_rng(0), jax.random.key(1)
-    lives = Packed(dataset, about.model.steps)
-    number, code = codes_of_lives(model, lives)
-    kind = np.asarray(lives.samples.kind)[np.searchsorted(np.asarray(lives.samples.life), number)]
-    ways = [
-        ("personas", code, kind, lambda v, c: model.act(model.see(v), c, v.legal)),
-    ]
-    if given.goals:
-        goals, _ = load_goals(given.goals)
-        samples = samples_of(dataset)
-        last = np.flatnonzero(np.diff(samples.life, append=-1))
-        found = foreseen(goals, lives_of(samples, horizon_of(game), goals.config.units)).code
-        ways.append(
-            (
-                "last goal codes",
-                found[last],
-                samples.kind[last],
-                lambda v, c: goals.foresee(goals.see(v), c, v.legal),
-            )
-        )
-    for name, codes, kinds, act in ways:
-        for index, title in enumerate(dataset.kinds):
-            own = codes[kinds == index]
-            drawn = own[rng.integers(0, len(own), (GAMES, game.seats))]
-            reward = played(game, act, drawn, key)
-            little = ((reward > 0) & (reward <= 1)).mean()
-            print(
-                f"{name} of {title}: reward {reward.mean():.3f}, at most 1 in {little:.2f}, "
-                f"more in {(reward > 1).mean():.2f} of the cases"
-            )
+    goals, about = load_goals(given.goals)
+    assert isinstance(goals.inference, Prototypes), "goals by prototypes are asked for"
+    dataset = load_dataset(Path(about.data)).part(slice(0, EPISODES))
+    samples = samples_of(dataset)
+    lives = lives_of(samples, horizon_of(dataset.game), goals.config.remembered)
+
+    @jax.jit
+    def before(lines: Any) -> Any:
+        steps = lives.steps(lines)
+        return goals.inference.weights(goals.memories(goals.see(steps.observation), steps))
+
+    number = lives.slots.shape[0]
+    parts = [jnp.arange(at, min(at + LINES, number)) for at in range(0, number, LINES)]
+    weights = np.concatenate([np.asarray(before(lines)) for lines in parts])
+    weights = weights.reshape(-1, weights.shape[-1])[lives.place]
+    last = np.flatnonzero(np.diff(samples.life, append=-1))
+    prior = np.asarray(jax.nn.softmax(goals.inference.prior))
+    print("prototype  prior  " + "  ".join(f"{name:>6}" for name in dataset.kinds) + "  reward")
+    for index, code in enumerate(goals.inference.codes):
+        reward = played(dataset.game, goals, code, jax.random.key(1)).mean()
+        shares = [
+            weights[last][samples.kind[last] == kind, index].mean()
+            for kind in range(len(dataset.kinds))
+        ]
+        row = "  ".join(f"{share:6.3f}" for share in shares)
+        print(f"{index:9}  {prior[index]:5.3f}  {row}  {reward:6.3f}")
 
 
 if __name__ == "__main__":

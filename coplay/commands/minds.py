@@ -10,7 +10,6 @@ import tyro
 from coplay.commands.arguments import option, parse
 from coplay.errors import UserError, unknown
 from coplay.minds.goal_codes import GoalConfig
-from coplay.minds.personas import PersonaConfig
 from coplay.minds.world_model import WorldConfig
 from coplay.training.pretrain import FitConfig
 
@@ -58,31 +57,14 @@ class PretrainWorld:
     """Print the figures as one JSON object on standard output."""
 
 
-@dataclass(frozen=True)
-class PretrainPersonas:
-    """Train personas on a dataset: codes of whole lives, and players that act by them."""
-
-    data: Path
-    """Folder of the dataset, made by coplay collect."""
-    out: Path
-    """Folder of the new model."""
-    model: Annotated[PersonaConfig, tyro.conf.arg(name="")] = field(default_factory=PersonaConfig)
-    fit: Annotated[FitConfig, tyro.conf.arg(name="")] = field(
-        default_factory=lambda: FitConfig(batch=1024, epochs=16)
-    )
-    json: bool = False
-    """Print the figures as one JSON object on standard output."""
-
-
 PARTS: dict[str, type] = {
     "goals": PretrainGoals,
     "world-model": PretrainWorld,
-    "personas": PretrainPersonas,
 }
 
 
 def pretrain(arguments: list[str]) -> int:
-    """coplay pretrain goals|world-model|personas …"""
+    """coplay pretrain goals|world-model …"""
     part, rest = _part(arguments, "pretrain", PARTS)
     if part is None:
         return 0
@@ -98,10 +80,8 @@ def pretrain(arguments: list[str]) -> int:
     run: Any
     if part == "goals":
         from coplay.training.pretrain_goals import pretrain_goals as run
-    elif part == "world-model":
-        from coplay.training.pretrain_world import pretrain_world as run
     else:
-        from coplay.training.pretrain_personas import pretrain_personas as run
+        from coplay.training.pretrain_world import pretrain_world as run
     summary = run(
         given.data,
         dataset,
@@ -115,13 +95,8 @@ def pretrain(arguments: list[str]) -> int:
     else:
         for name, value in summary.items():
             print(f"{name:20} {value:.5g}" if isinstance(value, float) else f"{name:20} {value}")
-        look = {"goals": "inspect opponent-model", "world-model": "inspect world-model"}
-        next_one = (
-            f"look at it with: coplay {look[part]} {given.out}"
-            if part in look
-            else (f"use it with: coplay train hop-plus --strangers 0.5 --personas {given.out}")
-        )
-        print(f"wrote {given.out}; {next_one}")
+        page = "opponent-model" if part == "goals" else part
+        print(f"wrote {given.out}; look at it with: coplay inspect {page} {given.out}")
     return 0
 
 

@@ -80,10 +80,14 @@ class Prototypes(eqx.Module):
         after = memory + jnp.maximum(likely, -SURPRISE)
         return jnp.maximum(after - jnp.max(after, axis=-1, keepdims=True), -FORGET)
 
+    def weights(self, memory: Float[Array, "*batch prototype"]) -> Float[Array, "*batch prototype"]:
+        """How probable each prototype is. Learned by how well it foresees, and not by where it
+        lies."""
+        return jax.nn.softmax(jax.lax.stop_gradient(self.prior + memory), axis=-1)
+
     def infer(self, memory: Float[Array, "*batch prototype"]) -> Code:
-        """Mean and variances of the mixture. What each prototype weighs is learned by how well it
-        foresees, and not by where it lies."""
-        weight = jax.nn.softmax(jax.lax.stop_gradient(self.prior + memory), axis=-1)
+        """Mean and variances of the mixture."""
+        weight = self.weights(memory)
         mean = weight @ self.codes
         apart = weight @ jnp.square(self.codes) - jnp.square(mean)
         own = jnp.exp(log_variance(self.spread))

@@ -2,9 +2,9 @@
 model or in the game itself.
 
 What is imagined is remembered, so the goal codes that the policy is told are inferred ones, never
-made up. Co-players act by the opponent model and the codes that are inferred of them. *Strangers*
-act by a persona of their own (`coplay.minds.personas`) that the policy is not told: it has to find
-out whom it has met.
+made up. Co-players act by the opponent model: by the codes that are inferred of them or, if they
+are *strangers*, by a code of their own that the policy is not told: it has to find out whom it has
+met.
 """
 
 from collections.abc import Callable
@@ -17,19 +17,18 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from coplay.games.game import Game, Observation, State
 from coplay.minds import categorical
 from coplay.minds.goal_codes import GoalModel
-from coplay.minds.personas import PersonaModel
 
 
 class Start(NamedTuple):
     """Where to begin, [copy, ...]; the player who imagines is seat 0 of the states.
 
-    memory: [copy, other, unit] what is remembered of the co-players. persona: [copy, other, code]
-    who they are, where they are strangers.
+    memory: [copy, other, unit] what is remembered of the co-players. stranger: [copy, other, code]
+    what they are after, where they are strangers.
     """
 
     state: State
     memory: Float[Array, "copy other units"]
-    persona: Float[Array, "copy other code"]
+    stranger: Float[Array, "copy other code"]
 
 
 class Imagined(NamedTuple):
@@ -59,14 +58,13 @@ def imagine(
     inferred: bool,
     starts: Start,
     key: PRNGKeyArray,
-    strangers: PersonaModel | None = None,
-    familiar: int = 0,
+    familiar: int,
 ) -> Imagined:
     """Imagined games with new beginnings whenever one is over for the player.
 
     starts: [time + 1, copy, ...], where to begin at first and after each step. actor: logits from
     views as `tell(view, codes, who is in the game)` gives them. inferred: codes are; else all are
-    0. strangers: how they act, in all copies but the first `familiar`; None: there are none.
+    0. familiar: in all copies but the first so many, co-players are strangers.
     """
     steps, copies = starts.memory.shape[0] - 1, starts.memory.shape[1]
     others, actions = game.seats - 1, game.actions
@@ -90,12 +88,8 @@ def imagine(
 
     def expected(now: Start, theirs: Observation, seen: Array, z: Array) -> Array:
         """Log-probabilities of what the co-players do."""
-        if strangers is None:
-            return goals.foresee(seen, z, theirs.legal)
-        new = jax.tree.map(lambda x: x[familiar:], theirs)
-        by_persona = strangers.act(strangers.see(new), now.persona[familiar:], new.legal)
-        known = goals.foresee(seen[:familiar], z[:familiar], theirs.legal[:familiar])
-        return jnp.concatenate([known, by_persona])
+        after = jnp.concatenate([z[:familiar], now.stranger[familiar:]])
+        return goals.foresee(seen, after, theirs.legal)
 
     def step(now: Start, drawn: tuple) -> tuple[Start, tuple]:
         luck, keys, fresh = drawn

@@ -67,7 +67,7 @@ class HopPlus(Learner):
             refuse_unseen(game)
         if self.game_seats < 2:
             raise UserError("HOP+ thinks about co-players: the game needs at least two seats")
-        for part in ("goals", "world_model", "personas"):
+        for part in ("goals", "world_model"):
             if folder := getattr(self.config, part):
                 self._pretrained(part, folder, game)
 
@@ -78,12 +78,11 @@ class HopPlus(Learner):
     def _pretrained(self, part: str, folder: str, game: Game | None = None) -> Any:
         """A pretrained model; with a game, an error if it is of another."""
         # Datasets and runs hold players: the import waits until it is needed.
-        from coplay.training import pretrain_goals, pretrain_personas, pretrain_world
+        from coplay.training import pretrain_goals, pretrain_world
 
         load = {
             "goals": pretrain_goals.load_goals,
             "world_model": pretrain_world.load_world,
-            "personas": pretrain_personas.load_personas,
         }[part]
         model, about = load(Path(folder))
         if game is not None and (about.game_name, about.game) != (game.name, _config(game)):
@@ -93,6 +92,8 @@ class HopPlus(Learner):
                 f"goals '{folder}' have {about.model.goal_dim} numbers: give "
                 f"--goal-dim {about.model.goal_dim}"
             )
+        if part == "goals" and self.config.strangers and about.model.inference != "prototypes":
+            raise UserError(f"strangers are made of prototypes, and goals '{folder}' have none")
         return model
 
     # --- parameters and players ----------------------------------------------------------------
@@ -150,7 +151,6 @@ class HopPlus(Learner):
             policy=self._ppo.init(policy_key, streams),
             goals=goals,
             world=world,
-            personas=self._pretrained("personas", config.personas) if config.strangers else None,
             goals_optimiser=start(goals),
             world_optimiser=None if world is None else start(world),
             lives=self._models.no_lives(goals.config.remembered),

@@ -24,8 +24,6 @@ class HopPlusConfig(PPOConfig):
     """Folder of pretrained goals (coplay pretrain goals) to begin with; its sizes count then."""
     world_model: str = ""
     """Folder of a pretrained world model to begin with; its sizes count then."""
-    personas: str = ""
-    """Folder of pretrained personas (coplay pretrain personas): who strangers are."""
 
     goal_loss: Literal["action", "reconstruction"] = "action"
     """What goal codes must be good for: foreseeing actions, or drawing the board again."""
@@ -56,8 +54,8 @@ class HopPlusConfig(PPOConfig):
     imagination: float = 0.0
     """Share of imagined steps in each PPO update; 0: none."""
     strangers: float = 0.0
-    """Share of steps imagined among strangers in each PPO update: co-players that act by the
-    personas; 0: none."""
+    """Share of steps imagined among strangers in each PPO update: co-players that are after what
+    one of the learned prototypes is after, drawn anew for each game; 0: none."""
     imagine_over: Literal["model", "game"] = "model"
     """What imagined games step: the world model, or the game itself."""
     imagine_after: int = 20
@@ -148,10 +146,8 @@ class HopPlusConfig(PPOConfig):
                 raise UserError(f"{name} must be from 0 to below 1, not {getattr(self, name)}")
         if not self.imagination + self.strangers < 1:
             raise UserError("imagination and strangers must be below 1 together")
-        if self.strangers > 0 and not self.personas:
-            raise UserError(
-                "strangers act by personas: give --personas FOLDER (coplay pretrain personas)"
-            )
+        if self.strangers > 0 and self.inference != "prototypes":
+            raise UserError("strangers are made of prototypes: leave out --inference gru")
         for name in ("model_updates", "imagine_after"):
             if getattr(self, name) < 0:
                 raise UserError(f"{name} must not be negative, not {getattr(self, name)}")

@@ -9,10 +9,12 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from coplay.games.game import Game, Observation
+from coplay.minds import categorical
+from coplay.minds.code_inference import Prototypes
+from coplay.minds.goal_codes import GoalModel
 from coplay.minds.imagination import Imagined, Start, imagine
 from coplay.minds.imagined_game import ImaginedGame, imagined_state
 from coplay.minds.networks import Network, flatten
-from coplay.minds.personas import PersonaModel
 from coplay.players.hop_plus_config import HopPlusConfig
 from coplay.players.hop_plus_models import HopPlusState, Watched
 from coplay.players.hop_plus_player import told
@@ -83,7 +85,7 @@ class Dreams(NamedTuple):
             starts = Start(
                 state=at,
                 memory=jnp.where(strangers[:, None, None], 0.0, memory),
-                persona=self.company(company_key, state.personas, shape, seats - 1),
+                stranger=self.company(company_key, state.goals, shape, seats - 1),
             )
             return imagine(
                 game,
@@ -93,7 +95,6 @@ class Dreams(NamedTuple):
                 inferred,
                 starts,
                 play_key,
-                state.personas,
                 familiar,
             )
 
@@ -107,18 +108,21 @@ class Dreams(NamedTuple):
         return found._replace(alive=found.alive & counts[:, None])
 
     def company(
-        self, key: PRNGKeyArray, personas: PersonaModel | None, shape: tuple[int, int], others: int
+        self, key: PRNGKeyArray, goals: GoalModel, shape: tuple[int, int], others: int
     ) -> Float[Array, "time copy other code"]:
-        """Who the strangers of imagined games are. In half of the games all are alike: by chance
-        such companies would be rare."""
-        if personas is None:
-            return jnp.zeros((*shape, others, 0))
+        """What the strangers of imagined games are after: a prototype each, as probable as it was
+        in what the goals were learned from. In half of the games all are alike: by chance such
+        companies would be rare."""
+        if not isinstance(goals.inference, Prototypes):
+            return jnp.zeros((*shape, others, goals.config.goal_dim))
         alike_key, luck_key = jax.random.split(key)
         number = math.prod(shape)
         alike = jax.random.bernoulli(alike_key, 0.5, (number,)).reshape(*shape, 1)
-        who = jax.random.randint(luck_key, (number * others,), 0, personas.bank.shape[0])
-        who = who.reshape(*shape, others)
-        return personas.bank[jnp.where(alike, who[..., :1], who)]
+        luck = jax.random.uniform(luck_key, (number * others,))
+        ends = categorical.stretches(jax.nn.softmax(goals.inference.prior))
+        ends = jnp.broadcast_to(ends, (number * others, *ends.shape))
+        who = categorical.drawn(luck, ends).reshape(*shape, others)
+        return goals.inference.codes[jnp.where(alike, who[..., :1], who)]
 
 
 def one_of(mask: Bool[Array, " row"], luck: Float[Array, "*number"]) -> Int[Array, "*number"]:

@@ -13,7 +13,6 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 from coplay.games.game import Game, Observation
 from coplay.minds.goal_codes import GoalModel, Steps, goal_loss
 from coplay.minds.networks import ViewShape
-from coplay.minds.personas import PersonaModel
 from coplay.minds.world_model import (
     Transition,
     WorldModel,
@@ -29,8 +28,7 @@ from coplay.training.rollout import Trajectory
 
 
 class HopPlusState(NamedTuple):
-    """What learning changes. goals, world and their optimisers: one set for all seats. personas:
-    who strangers are, which does not change.
+    """What learning changes. goals, world and their optimisers: one set for all seats.
 
     lives, steps: the newest last; lines, rows: [] how many of them are real. rounds: [] updates so
     far.
@@ -39,7 +37,6 @@ class HopPlusState(NamedTuple):
     policy: PPOState
     goals: GoalModel
     world: WorldModel | None
-    personas: PersonaModel | None
     goals_optimiser: Any
     world_optimiser: Any
     lives: Steps

@@ -1,5 +1,6 @@
 """The player of HOP+: infers codes of what its co-players are after, and acts on them."""
 
+import math
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -10,6 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
 
 from coplay.games.game import Game, Observation, State
 from coplay.minds import categorical
+from coplay.minds.code_inference import Prototypes
 from coplay.minds.goal_codes import GoalModel
 from coplay.minds.imagined_game import ImaginedGame, imagined_state
 from coplay.minds.networks import Network, flatten
@@ -148,15 +150,29 @@ class HopPlusPlayer(Player):
                 observation = observation._replace(features=features)
             logits = self.actor(flatten(observation, self.identity))
         else:
-            noise_key, seed_key = jax.random.split(key)
-            z, spread = mean[:, 1:], spread[:, 1:]
-            noise = jax.random.normal(noise_key, (config.draws * z.size,))
-            noise = noise.reshape(config.draws, *z.shape)
-            q = self.plan(game, seed_key, view, z + spread * noise)
+            code_key, seed_key = jax.random.split(key)
+            z = self.drawn_codes(code_key, memory, spread)
+            q = self.plan(game, seed_key, view, z)
             logits = boltzmann(q, legal, config.beta, True, config.q_range)
         if self.greedy:
             logits = categorical.only_best(logits, legal)
         return logits, memory
+
+    def drawn_codes(
+        self, key: PRNGKeyArray, memory: HopPlusMemory, spread: Float[Array, "copy seat code"]
+    ) -> Float[Array, "draw copy other code"]:
+        """Codes that the co-players may have: prototypes as probable as they are, or normal around
+        the inferred means. What lies between prototypes is what nobody is after."""
+        mean, spread, draws = memory.z[:, 1:], spread[:, 1:], self.config.draws
+        inference = self.goals.inference
+        if isinstance(inference, Prototypes) and self.config.goal == "inferred":
+            weights = inference.weights(memory.goals[:, 1:])
+            luck = jax.random.uniform(key, (draws * math.prod(weights.shape[:2]),))
+            luck = luck.reshape(draws, *weights.shape[:2])
+            ends = jnp.broadcast_to(categorical.stretches(weights), (draws, *weights.shape))
+            return inference.codes[categorical.drawn(luck, ends)]
+        noise = jax.random.normal(key, (draws * mean.size,)).reshape(draws, *mean.shape)
+        return mean + spread * noise
 
     def plan(
         self, game: Game, key: PRNGKeyArray, view: View, z: Float[Array, "draw copy other code"]

@@ -134,7 +134,7 @@ def fit(
 class Pretrained:
     """A folder of a model that was trained on a dataset.
 
-    part: "goals", "world-model" or "personas". data: the dataset's folder. game_name, game: of the
+    part: "goals" or "world-model". data: the dataset's folder. game_name, game: of the
     dataset. kinds: its mix. model, fit: the options.
     """
 

@@ -212,6 +212,27 @@ def test_imagination_begins_where_games_were(played: Any) -> None:
     assert chosen.all()
 
 
+@pytest.mark.parametrize("goal", ["inferred", "zero"])
+def test_planners_draw_prototypes_as_probable_as_they_are(goal: Any) -> None:
+    game = make_game("stag-hunt", **FIELDS)
+    learner = HopPlus(
+        config=HopPlusConfig(**SMALL, goal=goal, draws=2000, prototypes=3),
+        shape=view_shape(game),
+        game_seats=2,
+        seats=(0, 1),
+        active=(0, 1),
+    )
+    player = learner.player(learner.init(jax.random.key(0), jnp.arange(2)), 0)
+    chance = np.array([0.6, 0.3, 0.1])
+    goals = jnp.asarray(np.log([[chance[::-1], chance]]))  # of oneself and of the other
+    memory = HopPlusMemory(goals, jnp.zeros((1, 2, 2)))
+    drawn = player.drawn_codes(jax.random.key(1), memory, jnp.zeros((1, 2, 2)))
+    codes = np.asarray(player.goals.inference.codes)  # type: ignore[union-attr]
+    near = np.abs(np.asarray(drawn)[:, 0, 0, None] - codes).max(-1) == 0
+    shares = chance if goal == "inferred" else np.zeros(3)
+    np.testing.assert_allclose(near.mean(0), shares, atol=0.04)
+
+
 @pytest.mark.slow
 def test_a_run_from_beginning_to_end(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     out = tmp_path / "run"

@@ -37,8 +37,8 @@ def test_from_data_to_adaptation(tmp_path: Path, capsys: pytest.CaptureFixture) 
         assert run([*map(str, words), "--json"]) == 0
         return json.loads(capsys.readouterr().out)
 
-    names = ("d", "g", "w", "p", "whole", "cut")
-    data, goals, world, personas, whole, cut = (tmp_path / name for name in names)
+    names = ("d", "g", "w", "whole", "cut")
+    data, goals, world, whole, cut = (tmp_path / name for name in names)
     about = call("collect", *GAME, "--mix", "ns,nh,random", "--samples", "600", "--out", data)
     assert about["samples"] == 600
     fit = ("--data", data, "--epochs", "2", "--batch", "64", "--width", "6")
@@ -46,12 +46,10 @@ def test_from_data_to_adaptation(tmp_path: Path, capsys: pytest.CaptureFixture) 
     assert 0 < found["top1"] <= 1 and found["best_top1"] > 0
     found = call("pretrain", "world-model", *fit, "--channels", "6", "--out", world)
     assert 0 <= found["exact"] <= 1
-    found = call("pretrain", "personas", *fit, "--lives", "30", "--out", personas)
-    assert found["held_out_action_loss"] > 0
 
     # The models are what the run begins with; then it learns.
     begun = ["--goals", goals, "--world-model", world, "--imagination", "0.25"]
-    begun += ["--personas", personas, "--strangers", "0.25"]
+    begun += ["--strangers", "0.25"]
     plan = ["--planner", "search", "--plan-over", "model", "--simulations", "7", "--draws", "1"]
     command = ["train", "hop-plus", *GAME, *SMALL, *begun, *plan]
     summary = call(*command, "--steps", "144", "--out", whole)
