@@ -117,8 +117,9 @@ class Game(eqx.Module):
 
     def marks(self, state: State) -> Int[Array, "seat mark"]:
         """Where the flattened ego view of each seat is 1, each place once; the own player is the
-        first. A mark that is not there in this state has the number beyond the last place. Only for
-        games that are `marked`."""
+        first; where features tell what each seat did last, their marks are the last ones. A mark
+        that is not there in this state has the number beyond the last place. Only for games that
+        are `marked`."""
         raise NotImplementedError
 
     @property

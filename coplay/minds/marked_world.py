@@ -34,35 +34,27 @@ class MarkedWorld(GoalWorld):
     @staticmethod
     def fits(world: GoalWorld, game: Game) -> bool:
         """Whether the game gives marks and the networks begin with a layer that reads them."""
-        return game.marked and bool(world.actor.layers) and not world.actor.convolutions
+        return marks_fit(world.actor, game)
 
     @classmethod
     def of(cls, world: GoalWorld, game: Game) -> "MarkedWorld":
-        shape = view_shape(game)
-        board = shape.planes
-        size = centred_size(board) if world.actor.centred else math.prod(board)
-        inputs = size + shape.features  # what else the networks are told comes after the view
-        weights = [network.layers[0].weight[:, :inputs] for network in (world.actor, world.critic)]
+        inputs = _inputs(world.actor, game)
         seen = world.opponents.layers[0].weight[..., :inputs]  # [other or 1, unit, input]
         seen = jnp.broadcast_to(seen, (game.seats - 1, *seen.shape[1:]))
         return cls(
             **{name: getattr(world, name) for name in FIELDS},
-            own_rows=_rows(jnp.concatenate(weights)),
+            own_rows=own_rows(world.actor, world.critic, game),
             other_rows=_rows(seen),
         )
 
     def prepared(self, game: Game) -> "MarkedWorld":
         return self
 
-    def _marks(self, game: Game, state: State, seats: slice) -> Int[Array, "tree seat mark"]:
-        """Where the networks' inputs are 1, for these seats."""
-        marks = jax.vmap(game.marks)(state)[:, seats]
-        return centre_marks(marks, self.actor.board) if self.actor.centred else marks
-
     def others(
         self, game: Game, observation: Observation, state: State, mind: Mind
     ) -> Float[Array, "tree other action"]:
-        marks, time = self._marks(game, state, slice(1, None)), observation.features[:, 0, -1]
+        marks = marks_of(self.actor, game, state, slice(1, None))
+        time = observation.features[:, 0, -1]
         rows = self.other_rows.shape[1]
         goal, layer = self.goals_seen(state, mind), self.opponents.layers[0]
         weight = layer.weight[..., rows - 1 :]  # [other or 1, unit, feature]
@@ -82,18 +74,61 @@ class MarkedWorld(GoalWorld):
     def judged(
         self, game: Game, observation: Observation, state: State, drive: Int[Array, " tree"]
     ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
-        marks, time = self._marks(game, state, slice(1))[:, 0], observation.features[:, -1]
-        first = time[:, None] * self.own_rows[-2] + summed(self.own_rows, marks)
         told = circumstances(game, state, self.goals, self.belief, drive, self.drives)
-        inputs = self.own_rows.shape[0] - 1
-        layers = self.actor.layers[0], self.critic.layers[0]
-        weight = jnp.concatenate([layer.weight[:, inputs:] for layer in layers])
-        bias = jnp.concatenate([layer.bias for layer in layers])
-        # Actor and critic in one piece: read by two, every row would be written out first.
-        act = function_of(self.actor.activation)
-        seen, judged = jnp.split(act(first + told @ weight.T + bias), 2, axis=-1)
-        logits, value = after_first(self.actor, seen), after_first(self.critic, judged)
-        return categorical.log_policy(logits, observation.legal), value[..., 0]
+        return judged_by_marks(
+            self.actor, self.critic, self.own_rows, game, observation, state, told
+        )
+
+
+def marks_fit(actor: Network, game: Game) -> bool:
+    """Whether the game gives marks and the networks begin with a layer that reads them."""
+    return game.marked and bool(actor.layers) and not actor.convolutions
+
+
+def marks_of(actor: Network, game: Game, state: State, seats: slice) -> Int[Array, "tree seat n"]:
+    """Where inputs of networks like the actor are 1, for these seats."""
+    marks = jax.vmap(game.marks)(state)[:, seats]
+    return centre_marks(marks, actor.board) if actor.centred else marks
+
+
+def own_rows(actor: Network, critic: Network, game: Game) -> Float[Array, "row own_unit"]:
+    """What each input of a view adds to the first layers of actor and critic."""
+    inputs = _inputs(actor, game)
+    weights = [network.layers[0].weight[:, :inputs] for network in (actor, critic)]
+    return _rows(jnp.concatenate(weights))
+
+
+def judged_by_marks(
+    actor: Network,
+    critic: Network,
+    rows: Float[Array, "row own_unit"],
+    game: Game,
+    observation: Observation,
+    state: State,
+    told: Float[Array, "tree more"],
+) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
+    """Log-probabilities by the actor and values by the critic, for the planner's own views.
+
+    rows: as `own_rows` gives. told: what the networks are told beside the view.
+    """
+    marks = marks_of(actor, game, state, slice(1))[:, 0]
+    first = observation.features[:, -1:] * rows[-2] + summed(rows, marks)
+    inputs = rows.shape[0] - 1
+    layers = actor.layers[0], critic.layers[0]
+    weight = jnp.concatenate([layer.weight[:, inputs:] for layer in layers])
+    bias = jnp.concatenate([layer.bias for layer in layers])
+    # Actor and critic in one piece: read by two, every row would be written out first.
+    act = function_of(actor.activation)
+    seen, judged = jnp.split(act(first + told @ weight.T + bias), 2, axis=-1)
+    logits, value = after_first(actor, seen), after_first(critic, judged)
+    return categorical.log_policy(logits, observation.legal), value[..., 0]
+
+
+def _inputs(network: Network, game: Game) -> int:
+    """How many inputs are the view; what else networks are told comes after it."""
+    shape = view_shape(game)
+    size = centred_size(shape.planes) if network.centred else math.prod(shape.planes)
+    return size + shape.features
 
 
 def summed(

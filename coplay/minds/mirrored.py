@@ -78,12 +78,41 @@ class Tied(eqx.Module):
     bias: Float[Array, " outputs"]
     square: bool = eqx.field(static=True)
 
-    def __call__(self, x: Float[Array, "*batch inputs"]) -> Float[Array, "*batch more"]:
+    def spelled(self) -> tuple[Float[Array, "inputs more"], Float[Array, " more"]]:
+        """The plain matrix and its bias."""
         between = mirrorings(self.square).between
         outputs, count = self.weight.shape[0], len(between)
         each = self.weight.reshape(outputs, count, -1)[:, between]  # [d, g, k, c]
         full = jnp.moveaxis(each, 1, 0).reshape(count * outputs, -1)
-        return x @ full.T + jnp.tile(self.bias, count)
+        return full.T, jnp.tile(self.bias, count)
+
+
+class Spelled(NamedTuple):
+    """A `MirroredPolicy` as plain matrices, [input, output]. layers: with their biases."""
+
+    board: Float[Array, "cells width"]
+    rest: Float[Array, "numbers width"]
+    bias: Float[Array, " width"]
+    code: Float[Array, "code width"]
+    gate: Float[Array, "code width"]
+    layers: tuple[tuple[Float[Array, "inputs outputs"], Float[Array, " outputs"]], ...]
+    head: Float[Array, "inputs action"]
+    head_bias: Float[Array, " action"]
+
+    def view(self, seen: Float[Array, "*batch inputs"]) -> Float[Array, "*batch width"]:
+        """What is made of the views, flattened boards first; numbers beyond are not looked at."""
+        size, more = self.board.shape[0], self.rest.shape[0]
+        rest = seen[..., size : size + more] @ self.rest
+        return seen[..., :size] @ self.board + rest + self.bias
+
+    def given(
+        self, viewed: Float[Array, "*#batch width"], z: Float[Array, "*#batch code"]
+    ) -> Float[Array, "*batch action"]:
+        """Logits. `viewed`: what `view` made of the views."""
+        x = jax.nn.relu(viewed * (1 + z @ self.gate) + z @ self.code)
+        for matrix, bias in self.layers:
+            x = jax.nn.relu(x @ matrix + bias)
+        return x @ self.head + self.head_bias
 
 
 class MirroredPolicy(eqx.Module):
@@ -138,31 +167,39 @@ class MirroredPolicy(eqx.Module):
     def square(self) -> bool:
         return self.shape[0] == self.shape[1]
 
-    def view(self, seen: Float[Array, "*batch inputs"]) -> Float[Array, "*batch width"]:
-        """What is made of the views, flattened boards first; numbers beyond are not looked at."""
-        count = len(mirrorings(self.square).between)
-        size, more = self.board.shape[1], self.rest.shape[1]
+    def spelled(self) -> Spelled:
+        """The same network as plain matrices."""
+        tables = mirrorings(self.square)
+        count, actions = len(tables.between), self.head.shape[0]
         boards = self.board.reshape(-1, *self.shape)
-        full = jnp.concatenate([mirror(boards, g).reshape(-1, size) for g in range(count)])
-        plain = seen[..., size : size + more] @ self.rest.T + self.bias
-        return seen[..., :size] @ full.T + jnp.tile(plain, count)
+        full = [mirror(boards, g).reshape(boards.shape[0], -1) for g in range(count)]
+        moves, still = self.head[tables.back], self.head[len(MOVES) :, None]
+        still = jnp.broadcast_to(still, (actions - len(MOVES), *moves.shape[1:]))
+        head = jnp.concatenate([moves, still]).reshape(actions, -1) / count
+        rest, code, gate = (jnp.tile(x.T, count) for x in (self.rest, self.code, self.gate))
+        return Spelled(
+            board=jnp.concatenate(full).T,
+            rest=rest,
+            bias=jnp.tile(self.bias, count),
+            code=code,
+            gate=gate,
+            layers=tuple(layer.spelled() for layer in self.layers),
+            head=head.T,
+            head_bias=jnp.concatenate([jnp.zeros(len(MOVES)), self.head_bias]),
+        )
+
+    def view(self, seen: Float[Array, "*batch inputs"]) -> Float[Array, "*batch width"]:
+        """See `Spelled.view`."""
+        return self.spelled().view(seen)
 
     def given(
         self, viewed: Float[Array, "*#batch width"], z: Float[Array, "*#batch code"]
     ) -> Float[Array, "*batch action"]:
-        """`viewed`: what `self.view` made of the views."""
-        tables = mirrorings(self.square)
-        count, actions = len(tables.between), self.head.shape[0]
-        gate, shift = (jnp.tile(z @ matrix.T, count) for matrix in (self.gate, self.code))
-        x = jax.nn.relu(viewed * (1 + gate) + shift)
-        for layer in self.layers:
-            x = jax.nn.relu(layer(x))
-        moves, still = self.head[tables.back], self.head[len(MOVES) :, None]
-        still = jnp.broadcast_to(still, (actions - len(MOVES), *moves.shape[1:]))
-        full = jnp.concatenate([moves, still]).reshape(actions, -1) / count
-        return x @ full.T + jnp.concatenate([jnp.zeros(len(MOVES)), self.head_bias])
+        """See `Spelled.given`."""
+        return self.spelled().given(viewed, z)
 
     def __call__(
         self, seen: Float[Array, "*#batch inputs"], z: Float[Array, "*#batch code"]
     ) -> Float[Array, "*batch action"]:
-        return self.given(self.view(seen), z)
+        plain = self.spelled()
+        return plain.given(plain.view(seen), z)

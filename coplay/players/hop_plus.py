@@ -23,6 +23,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from coplay.errors import UserError
 from coplay.games.game import Game, Observation
+from coplay.minds.code_world import told
 from coplay.minds.goal_codes import (
     GoalModel,
     Steps,
@@ -40,7 +41,7 @@ from coplay.minds.world_model import (
 from coplay.players.hop_plus_config import HopPlusConfig
 from coplay.players.hop_plus_dreams import Dreams
 from coplay.players.hop_plus_models import HopPlusState, Models, Watched
-from coplay.players.hop_plus_player import HopPlusMemory, HopPlusPlayer, ego_first, told
+from coplay.players.hop_plus_player import HopPlusMemory, HopPlusPlayer, ego_first
 from coplay.players.learner import Learner, of_seats
 from coplay.players.player import Group
 from coplay.players.ppo import PPO, PPOState

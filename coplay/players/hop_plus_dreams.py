@@ -11,13 +11,13 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from coplay.games.game import Game, Observation
 from coplay.minds import categorical
 from coplay.minds.code_inference import Prototypes
+from coplay.minds.code_world import told
 from coplay.minds.goal_codes import GoalModel
 from coplay.minds.imagination import Imagined, Start, imagine
 from coplay.minds.imagined_game import ImaginedGame, imagined_state
 from coplay.minds.networks import Network, flatten
 from coplay.players.hop_plus_config import HopPlusConfig
 from coplay.players.hop_plus_models import HopPlusState, Watched
-from coplay.players.hop_plus_player import told
 
 
 class Dreams(NamedTuple):

@@ -7,15 +7,16 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
 
-from coplay.games.game import Game, Observation, State
+from coplay.games.game import Game, State
 from coplay.minds import categorical
 from coplay.minds.code_inference import Prototypes
+from coplay.minds.code_world import CodeWorld, told
 from coplay.minds.goal_codes import GoalModel
 from coplay.minds.imagined_game import ImaginedGame, imagined_state
 from coplay.minds.networks import Network, flatten
-from coplay.minds.planning import Mind, World, boltzmann, mean_over_draws, search
+from coplay.minds.planning import boltzmann, mean_over_draws, search
 from coplay.minds.world_model import WorldModel
 from coplay.players.hop_plus_config import HopPlusConfig
 from coplay.players.player import SEATS, Insight, Memory, Player, View
@@ -40,54 +41,10 @@ def everyone(mine: Float[Array, "copy *rest"]) -> Float[Array, "copy seat *rest"
     return jnp.moveaxis(found[order], 0, 1)
 
 
-def told(
-    features: Float[Array, "*batch feature"],
-    z: Float[Array, "*batch other code"],
-    alive: Bool[Array, "*batch other"],
-) -> Float[Array, "*batch more"]:
-    """Features of ego views with the goal codes of co-players, 0 for those that left."""
-    known = jnp.where(alive[..., None], z, 0.0)
-    return jnp.concatenate([features, known.reshape(*features.shape[:-1], -1)], axis=-1)
-
-
 def ego_first(joint: Integer[Array, "*batch seat"]) -> Integer[Array, "*batch seat seat"]:
     """What all did, as each seat sees it: itself first."""
     seats = joint.shape[-1]
     return joint[..., (np.arange(seats)[:, None] + np.arange(seats)) % seats]
-
-
-class CodeWorld(World):
-    """Co-players that act by the opponent model, each with a goal code that lasts; positions judged
-    by actor and critic, which are told the codes.
-
-    z: [tree, other, code]. policy_told: whether actor and critic have inputs for codes.
-    """
-
-    actor: Network
-    critic: Network
-    goals: GoalModel
-    identity: Float[Array, " id"]
-    z: Float[Array, "tree other code"]
-    policy_told: bool = eqx.field(static=True)
-
-    def of_trees(self, trees: Int[Array, " some"]) -> "CodeWorld":
-        return eqx.tree_at(lambda world: world.z, self, self.z[trees])
-
-    def others(
-        self, game: Game, observation: Observation, state: State, mind: Mind
-    ) -> Float[Array, "tree other action"]:
-        seen = jax.tree.map(lambda x: x[:, 1:], observation)
-        return self.goals.foresee(self.goals.see(seen), self.z, seen.legal)
-
-    def judge(
-        self, game: Game, observation: Observation, state: State, mind: Mind
-    ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
-        if self.policy_told:
-            alive = jax.vmap(game.alive)(state)[:, 1:]
-            observation = observation._replace(features=told(observation.features, self.z, alive))
-        view = flatten(observation, self.identity)
-        log_policy = categorical.log_policy(self.actor(view), observation.legal)
-        return log_policy, self.critic(view)[..., 0]
 
 
 class HopPlusPlayer(Player):

@@ -10,9 +10,12 @@ import pytest
 
 from coplay.bench.search import arbitrary_searches
 from coplay.games import make_game
+from coplay.minds.code_world import CodeWorld, MarkedCodeWorld
 from coplay.minds.marked_world import MarkedWorld
-from coplay.minds.networks import flatten
+from coplay.minds.networks import flatten, view_shape
 from coplay.minds.planning import advance, begin, expected, own
+from coplay.players.hop_plus import HopPlus
+from coplay.players.hop_plus_config import HopPlusConfig
 
 GAMES: dict[str, dict[str, Any]] = {
     "stag-hunt": {"stags": 2, "hares": 3},
@@ -35,6 +38,46 @@ def test_same_outputs_after_some_steps(name: str, centred: bool) -> None:
     world = dataclasses.replace(world, guides=True)
     quick = world.prepared(game)
     assert isinstance(quick, MarkedWorld)
+    compare(game, world, quick, state, mind, seed)
+
+
+@pytest.mark.parametrize(
+    ("name", "goal", "network"),
+    [
+        ("stag-hunt", "inferred", "centred"),
+        pytest.param("stag-hunt", "none", "mlp", marks=pytest.mark.slow),
+        pytest.param("snowdrift", "inferred", "centred", marks=pytest.mark.slow),
+    ],
+)
+def test_same_outputs_with_goal_codes(name: str, goal: Any, network: Any) -> None:
+    game = make_game(name, **GAMES[name])
+    _, state, _, seed = arbitrary_searches(game, 48, (8, 8))
+    seats = tuple(range(game.seats))
+    learner = HopPlus(
+        config=HopPlusConfig(
+            goal=goal,
+            network=network,
+            parameters="shared+id",
+            hidden=(8, 8),
+            goal_dim=3,
+            goal_width=5,
+            opponent_hidden=(16, 8),
+        ),
+        shape=view_shape(game),
+        game_seats=game.seats,
+        seats=seats,
+        active=seats,
+    )
+    player = learner.player(learner.init(jax.random.key(0), jnp.arange(game.seats)), 1)
+    z = jax.random.normal(jax.random.key(1), (48, game.seats - 1, 3))
+    world = CodeWorld(player.actor, player.critic, player.goals, player.identity, z, goal != "none")
+    quick = world.prepared(game)
+    assert isinstance(quick, MarkedCodeWorld)
+    compare(game, world, quick, state, (), seed)
+
+
+def compare(game: Any, world: Any, quick: Any, state: Any, mind: Any, seed: Any) -> None:
+    """Both worlds say the same in positions some steps later."""
 
     def play(game: Any, world: Any, quick: Any, state: Any, mind: Any, seed: Any) -> Any:
         position, observation = begin(world, game, state, mind, seed)
