@@ -74,6 +74,8 @@ class HopPlusConfig(PPOConfig):
     """Goal codes are drawn so many times, with a search for each."""
     depth: int = 8
     """The longest future a search looks at, in steps."""
+    plan_discount: float = 0.9
+    """Discount of future rewards in a planner's search; that of learning is discount."""
     search: Literal["puct", "gumbel"] = "puct"
     """How a search picks actions to try."""
     exploration: float = 1.25
@@ -122,10 +124,13 @@ class HopPlusConfig(PPOConfig):
     """Fields whose defaults are others while it adapts in a single game copy."""
 
     play_fields: ClassVar[tuple[str, ...]] = (
-        *("planner", "plan_over", "simulations", "draws", "depth", "search", "exploration"),
-        *("beta", "q_range", "keep_memory", "discount"),
+        *("planner", "plan_over", "simulations", "draws", "depth", "plan_discount", "search"),
+        *("exploration", "beta", "q_range", "keep_memory"),
     )
     """What may be set anew for a player of a run, as in runs/hopp@planner=search@draws=4."""
+
+    play_defaults: ClassVar[dict[str, Any]] = {"simulations": 64, "draws": 16}
+    """Fields whose defaults are others for a player of a run."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -148,6 +153,8 @@ class HopPlusConfig(PPOConfig):
             raise UserError("imagination and strangers must be below 1 together")
         if self.strangers > 0 and self.inference != "prototypes":
             raise UserError("strangers are made of prototypes: leave out --inference gru")
+        if not 0 <= self.plan_discount <= 1:
+            raise UserError(f"plan_discount must be between 0 and 1, not {self.plan_discount}")
         for name in ("model_updates", "imagine_after"):
             if getattr(self, name) < 0:
                 raise UserError(f"{name} must not be negative, not {getattr(self, name)}")
@@ -191,7 +198,7 @@ class HopPlusConfig(PPOConfig):
         return SearchConfig(
             simulations=actions if ahead else self.simulations,
             depth=1 if ahead else self.depth,
-            discount=self.discount,
+            discount=self.plan_discount,
             exploration=self.exploration,
             method="puct" if ahead else self.search,
         )
