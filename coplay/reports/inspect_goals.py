@@ -134,10 +134,15 @@ def _draw_probe(path: Path, rows: list[dict[str, Any]], known: dict[str, Any]) -
     left.legend(frameon=False, fontsize=9)
     place = np.arange(len(known))
     for index, who in enumerate(("probe", "filter")):
-        found = [one[who] or {"steps": np.nan, "share": 0} for one in known.values()]
+        found = [one[who] or {"steps": None, "share": 0} for one in known.values()]
         shade = charts.colour(0) if who == "probe" else charts.BEST
         bars = right.bar(
-            place + 0.4 * index - 0.2, [f["steps"] for f in found], 0.38, color=shade, label=who
+            # No bar for a kind that nobody of was ever known.
+            place + 0.4 * index - 0.2,
+            [f["steps"] or 0.0 for f in found],
+            0.38,
+            color=shade,
+            label=who,
         )
         right.bar_label(bars, [f"{100 * f['share']:.0f} %" for f in found], fontsize=8)
     right.set_xticks(place, list(known))
