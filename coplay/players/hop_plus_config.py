@@ -95,11 +95,11 @@ class HopPlusConfig(PPOConfig):
     """Lines kept for goals and opponent model. Steps of players that left are in no line's loss."""
     buffer_steps: int = 32_768
     """Own steps in the game kept for the world model."""
-    model_updates: int = 4
+    model_updates: int = 8
     """Gradient steps of the models after a rollout."""
     model_every: int = 1
     """Models learn after every so many rollouts."""
-    model_lines: int = 64
+    model_lines: int = 128
     """Lines in a gradient step of goals and opponent model."""
     model_steps: int = 1024
     """Steps in a gradient step of the world model."""
