@@ -30,10 +30,11 @@ def told(
 
 
 class CodeWorld(World):
-    """Co-players act by the opponent model; positions are judged by actor and critic, which are
-    told the codes.
+    """Co-players act by the opponent model, with codes that they may have; positions are judged by
+    actor and critic, which are told what is known of the co-players, as when they learned.
 
-    z: [tree, other, code]. policy_told: whether actor and critic have inputs for codes.
+    z: [tree, other, code] that the co-players have. known: [tree, other, code] as inferred.
+    policy_told: whether actor and critic have inputs for codes.
     """
 
     actor: Network
@@ -41,6 +42,7 @@ class CodeWorld(World):
     goals: GoalModel
     identity: Float[Array, " id"]
     z: Float[Array, "tree other code"]
+    known: Float[Array, "tree other code"]
     policy_told: bool = eqx.field(static=True)
 
     def prepared(self, game: Game) -> World:
@@ -49,7 +51,9 @@ class CodeWorld(World):
         return MarkedCodeWorld.of(self, game) if fits else self
 
     def of_trees(self, trees: Int[Array, " some"]) -> World:
-        return eqx.tree_at(lambda world: world.z, self, self.z[trees])
+        return eqx.tree_at(
+            lambda world: (world.z, world.known), self, (self.z[trees], self.known[trees])
+        )
 
     def others(
         self, game: Game, observation: Observation, state: State, mind: Mind
@@ -62,7 +66,8 @@ class CodeWorld(World):
     ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
         if self.policy_told:
             alive = jax.vmap(game.alive)(state)[:, 1:]
-            observation = observation._replace(features=told(observation.features, self.z, alive))
+            features = told(observation.features, self.known, alive)
+            observation = observation._replace(features=features)
         view = flatten(observation, self.identity)
         log_policy = categorical.log_policy(self.actor(view), observation.legal)
         return log_policy, self.critic(view)[..., 0]
@@ -113,7 +118,7 @@ class MarkedCodeWorld(CodeWorld):
         more = jnp.broadcast_to(self.identity, (self.z.shape[0], *self.identity.shape))
         if self.policy_told:
             alive = jax.vmap(game.alive)(state)[:, 1:]
-            more = jnp.concatenate([told(more[:, :0], self.z, alive), more], axis=-1)
+            more = jnp.concatenate([told(more[:, :0], self.known, alive), more], axis=-1)
         return judged_by_marks(
             self.actor, self.critic, self.own_rows, game, observation, state, more
         )

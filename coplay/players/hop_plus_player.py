@@ -109,7 +109,7 @@ class HopPlusPlayer(Player):
         else:
             code_key, seed_key = jax.random.split(key)
             z = self.drawn_codes(code_key, memory, spread)
-            q = self.plan(game, seed_key, view, z)
+            q = self.plan(game, seed_key, view, z, mean[:, 1:])
             logits = boltzmann(q, legal, config.beta, True, config.q_range)
         if self.greedy:
             logits = categorical.only_best(logits, legal)
@@ -132,9 +132,15 @@ class HopPlusPlayer(Player):
         return mean + spread * noise
 
     def plan(
-        self, game: Game, key: PRNGKeyArray, view: View, z: Float[Array, "draw copy other code"]
+        self,
+        game: Game,
+        key: PRNGKeyArray,
+        view: View,
+        z: Float[Array, "draw copy other code"],
+        known: Float[Array, "copy other code"],
     ) -> Float[Array, "copy action"]:
-        """Q of every action: one search per draw of codes, averaged. Trees are [draw * copy]."""
+        """Q of every action: one search per draw of codes, averaged. Trees are [draw * copy].
+        known: the codes as inferred."""
         config, copies = self.config, view.alive.shape[0]
         state: Any = view.state
         playing: Game = game
@@ -152,6 +158,7 @@ class HopPlusPlayer(Player):
             self.goals,
             self.identity,
             z.reshape(-1, *z.shape[2:]),
+            jnp.tile(known, (config.draws, 1, 1)),
             config.goal != "none",
         )
         found = search(world, playing, config.search_config(game.actions), state, (), seeds)

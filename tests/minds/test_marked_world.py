@@ -69,8 +69,10 @@ def test_same_outputs_with_goal_codes(name: str, goal: Any, network: Any) -> Non
         active=seats,
     )
     player = learner.player(learner.init(jax.random.key(0), jnp.arange(game.seats)), 1)
-    z = jax.random.normal(jax.random.key(1), (48, game.seats - 1, 3))
-    world = CodeWorld(player.actor, player.critic, player.goals, player.identity, z, goal != "none")
+    z, known = jax.random.normal(jax.random.key(1), (2, 48, game.seats - 1, 3))
+    world = CodeWorld(
+        player.actor, player.critic, player.goals, player.identity, z, known, goal != "none"
+    )
     quick = world.prepared(game)
     assert isinstance(quick, MarkedCodeWorld)
     compare(game, world, quick, state, (), seed)
