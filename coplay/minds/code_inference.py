@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from coplay.minds import categorical
 from coplay.minds.networks import Network
 from coplay.minds.recurrent import GRUNetwork
 
@@ -84,6 +85,14 @@ class Prototypes(eqx.Module):
         """How probable each prototype is. Learned by how well it foresees, and not by where it
         lies."""
         return jax.nn.softmax(jax.lax.stop_gradient(self.prior + memory), axis=-1)
+
+    def drawn(
+        self, luck: Float[Array, "*batch"], memory: Float[Array, "*#batch prototype"]
+    ) -> Float[Array, "*batch code"]:
+        """Prototypes as probable as they are, by `luck` in [0, 1)."""
+        ends = categorical.stretches(self.weights(memory))
+        ends = jnp.broadcast_to(ends, (*luck.shape, ends.shape[-1]))
+        return self.codes[categorical.drawn(luck, ends)]
 
     def infer(self, memory: Float[Array, "*batch prototype"]) -> Code:
         """Mean and variances of the mixture."""

@@ -88,13 +88,14 @@ class Tied(eqx.Module):
 
 
 class Spelled(NamedTuple):
-    """A `MirroredPolicy` as plain matrices, [input, output]. layers: with their biases."""
+    """A `MirroredPolicy` as plain matrices, [input, output]. code, gate: for one mirroring, since
+    they are the same for all. layers: with their biases."""
 
     board: Float[Array, "cells width"]
     rest: Float[Array, "numbers width"]
     bias: Float[Array, " width"]
-    code: Float[Array, "code width"]
-    gate: Float[Array, "code width"]
+    code: Float[Array, "code channel"]
+    gate: Float[Array, "code channel"]
     layers: tuple[tuple[Float[Array, "inputs outputs"], Float[Array, " outputs"]], ...]
     head: Float[Array, "inputs action"]
     head_bias: Float[Array, " action"]
@@ -109,7 +110,9 @@ class Spelled(NamedTuple):
         self, viewed: Float[Array, "*#batch width"], z: Float[Array, "*#batch code"]
     ) -> Float[Array, "*batch action"]:
         """Logits. `viewed`: what `view` made of the views."""
-        x = jax.nn.relu(viewed * (1 + z @ self.gate) + z @ self.code)
+        count = self.board.shape[1] // self.gate.shape[1]
+        gate, shift = (jnp.tile(z @ matrix, count) for matrix in (self.gate, self.code))
+        x = jax.nn.relu(viewed * (1 + gate) + shift)
         for matrix, bias in self.layers:
             x = jax.nn.relu(x @ matrix + bias)
         return x @ self.head + self.head_bias
@@ -176,13 +179,12 @@ class MirroredPolicy(eqx.Module):
         moves, still = self.head[tables.back], self.head[len(MOVES) :, None]
         still = jnp.broadcast_to(still, (actions - len(MOVES), *moves.shape[1:]))
         head = jnp.concatenate([moves, still]).reshape(actions, -1) / count
-        rest, code, gate = (jnp.tile(x.T, count) for x in (self.rest, self.code, self.gate))
         return Spelled(
             board=jnp.concatenate(full).T,
-            rest=rest,
+            rest=jnp.tile(self.rest.T, count),
             bias=jnp.tile(self.bias, count),
-            code=code,
-            gate=gate,
+            code=self.code.T,
+            gate=self.gate.T,
             layers=tuple(layer.spelled() for layer in self.layers),
             head=head.T,
             head_bias=jnp.concatenate([jnp.zeros(len(MOVES)), self.head_bias]),

@@ -9,7 +9,6 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from coplay.games.game import Game, Observation
-from coplay.minds import categorical
 from coplay.minds.code_inference import Prototypes
 from coplay.minds.code_world import told
 from coplay.minds.goal_codes import GoalModel
@@ -118,11 +117,9 @@ class Dreams(NamedTuple):
         alike_key, luck_key = jax.random.split(key)
         number = math.prod(shape)
         alike = jax.random.bernoulli(alike_key, 0.5, (number,)).reshape(*shape, 1)
-        luck = jax.random.uniform(luck_key, (number * others,))
-        ends = categorical.stretches(jax.nn.softmax(goals.inference.prior))
-        ends = jnp.broadcast_to(ends, (number * others, *ends.shape))
-        who = categorical.drawn(luck, ends).reshape(*shape, others)
-        return goals.inference.codes[jnp.where(alike, who[..., :1], who)]
+        luck = jax.random.uniform(luck_key, (number * others,)).reshape(*shape, others)
+        luck = jnp.where(alike, luck[..., :1], luck)
+        return goals.inference.drawn(luck, jnp.zeros(goals.config.prototypes))
 
 
 def one_of(mask: Bool[Array, " row"], luck: Float[Array, "*number"]) -> Int[Array, "*number"]:

@@ -123,11 +123,8 @@ class HopPlusPlayer(Player):
         mean, spread, draws = memory.z[:, 1:], spread[:, 1:], self.config.draws
         inference = self.goals.inference
         if isinstance(inference, Prototypes) and self.config.goal == "inferred":
-            weights = inference.weights(memory.goals[:, 1:])
-            luck = jax.random.uniform(key, (draws * math.prod(weights.shape[:2]),))
-            luck = luck.reshape(draws, *weights.shape[:2])
-            ends = jnp.broadcast_to(categorical.stretches(weights), (draws, *weights.shape))
-            return inference.codes[categorical.drawn(luck, ends)]
+            luck = jax.random.uniform(key, (draws * math.prod(mean.shape[:2]),))
+            return inference.drawn(luck.reshape(draws, *mean.shape[:2]), memory.goals[:, 1:])
         noise = jax.random.normal(key, (draws * mean.size,)).reshape(draws, *mean.shape)
         return mean + spread * noise
 
