@@ -76,6 +76,19 @@ def test_same_outputs_with_goal_codes(name: str, goal: Any, network: Any) -> Non
     quick = world.prepared(game)
     assert isinstance(quick, MarkedCodeWorld)
     compare(game, world, quick, state, (), seed)
+    # Co-players act by the codes they have; actor and critic are told those that are known.
+    views = jax.vmap(game.observe)(state)
+    for one in (world, quick):
+        others, judged = one.others(game, views, state, ()), one.judge(game, own(views), state, ())
+        drawn, learned = (
+            dataclasses.replace(one, **{field: getattr(one, field) + 1.0})
+            for field in ("z", "known")
+        )
+        assert np.abs(drawn.others(game, views, state, ()) - others).max() > 1e-3
+        np.testing.assert_array_equal(drawn.judge(game, own(views), state, ())[1], judged[1])
+        np.testing.assert_array_equal(learned.others(game, views, state, ()), others)
+        moved = np.abs(learned.judge(game, own(views), state, ())[1] - judged[1]).max()
+        assert (moved > 1e-3) == (goal != "none")
 
 
 def compare(game: Any, world: Any, quick: Any, state: Any, mind: Any, seed: Any) -> None:
