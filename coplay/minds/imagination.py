@@ -59,12 +59,14 @@ def imagine(
     starts: Start,
     key: PRNGKeyArray,
     familiar: int,
+    lasting: bool,
 ) -> Imagined:
     """Imagined games with new beginnings whenever one is over for the player.
 
     starts: [time + 1, copy, ...], where to begin at first and after each step. actor: logits from
     views as `tell(view, codes, who is in the game)` gives them. inferred: codes are; else all are
-    0. familiar: in all copies but the first so many, co-players are strangers.
+    0. familiar: in all copies but the first so many, co-players are strangers. lasting: the same
+    strangers are met again in the next game, and what is remembered of them is kept.
     """
     steps, copies = starts.memory.shape[0] - 1, starts.memory.shape[1]
     others, actions = game.seats - 1, game.actions
@@ -107,6 +109,11 @@ def imagine(
         memory = jnp.where(alive[:, 1:, None], memory, now.memory)
         led = now._replace(state=after, memory=memory)
         over = outcome.truncated | ~still
+        if lasting:
+            fresh = fresh._replace(
+                memory=jnp.concatenate([fresh.memory[:familiar], memory[familiar:]]),
+                stranger=now.stranger,
+            )
         following = jax.tree.map(
             lambda new, old: jnp.where(over.reshape(-1, *(1,) * (new.ndim - 1)), new, old),
             fresh,

@@ -86,7 +86,8 @@ class HopPlusConfig(PPOConfig):
     q_range: float = 0.05
     """A range of Q below this counts as this, so that noise is not stretched."""
     keep_memory: bool = False
-    """Keep the memory of co-players from one episode to the next."""
+    """Keep the memory of co-players from one episode to the next; while learning, also that of
+    imagined strangers, who then stay for a rollout."""
 
     line: int = 16
     """Steps of one player that goals and opponent model learn from at a time, in their order; must

@@ -42,7 +42,7 @@ class Dreams(NamedTuple):
 
         With the co-players that were there, games begin at real steps of seats in the game, with
         what was remembered there. Among strangers they begin where episodes began, and nothing is
-        remembered of anybody.
+        remembered of anybody, unless memory is kept and this is not the first game with them.
         """
         config = self.config
         steps, copies, seats = new.alive.shape
@@ -95,6 +95,7 @@ class Dreams(NamedTuple):
                 starts,
                 play_key,
                 familiar,
+                config.keep_memory,
             )
 
         keys = jax.random.split(key, len(self.active))

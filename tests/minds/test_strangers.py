@@ -35,10 +35,11 @@ class Stubborn(GoalModel):
         return categorical.log_policy(1e4 * wish, legal)
 
 
-def dreams_of(*codes: float) -> list[Imagined]:
-    """Four copies, the last two among strangers that are all alike; the ego player stays."""
+def dreams_of(*codes: float, later: float | None = None, lasting: bool = False) -> list[Imagined]:
+    """Four copies, the last two among strangers that are all alike; the ego player stays. later:
+    the code of strangers in games that begin after the first ones."""
     goals = plain_start(lambda key: Stubborn(CONFIG, view_shape(GAME), 3, key), jax.random.key(2))
-    steps, copies = 4, 4
+    steps, copies = 8, 4
     stay = jnp.where(jnp.arange(GAME.actions) == STAY, 0.0, -1e6)
 
     def tell(view: Observation, z: Any, there: Any) -> Observation:
@@ -51,7 +52,8 @@ def dreams_of(*codes: float) -> list[Imagined]:
         state = jax.vmap(GAME.reset)(keys)
         state = jax.tree.map(lambda x: x.reshape(steps + 1, copies, *x.shape[1:]), state)
         memory = jnp.zeros((steps + 1, copies, 2, goals.config.remembered))
-        starts = Start(state, memory, jnp.full((steps + 1, copies, 2, 2), code))
+        stranger = jnp.full((steps + 1, copies, 2, 2), code)
+        starts = Start(state, memory, stranger if later is None else stranger.at[1:].set(later))
         return imagine(
             GAME,
             goals,
@@ -61,6 +63,7 @@ def dreams_of(*codes: float) -> list[Imagined]:
             starts,
             jax.random.key(4),
             2,
+            lasting,
         )
 
     return [jax.tree.map(np.asarray, dream(jnp.float32(code))) for code in codes]
@@ -71,7 +74,7 @@ def test_strangers_act_by_their_code_and_are_known_by_what_they_did() -> None:
     actions = GAME.actions
     for found, stays in ((still, True), (moving, False)):
         # What all did last is in the views that follow, where the episode went on.
-        past = found.observation.features[1:, 2:, : 3 * actions].reshape(3, 2, 3, actions)
+        past = found.observation.features[1:, 2:, : 3 * actions].reshape(-1, 2, 3, actions)
         done = past[~found.over[:-1, 2:]].argmax(-1)
         assert len(done) > 3 and (done[:, 0] == STAY).all()
         assert ((done[:, 1:] == STAY) == stays).all()
@@ -81,6 +84,25 @@ def test_strangers_act_by_their_code_and_are_known_by_what_they_did() -> None:
     assert np.abs(codes_still[1:, 2:] - codes_moving[1:, 2:]).max() > 1e-4
     # Copies without strangers know of no stranger.
     np.testing.assert_array_equal(codes_still[:, :2], codes_moving[:, :2])
+
+
+def test_lasting_strangers_are_met_again_and_remembered() -> None:
+    (new,), (kept,) = (dreams_of(STAY, later=0, lasting=lasting) for lasting in (False, True))
+    begins = np.zeros(kept.over.shape, bool)
+    begins[1:] = kept.over[:-1]
+    # When the second game begins, what was seen in the first is known or forgotten.
+    at = tuple(np.argwhere(begins[:, 2:])[0] + [0, 2])
+    nothing, known = (x.observation.features[at][-4:] for x in (new, kept))
+    np.testing.assert_array_equal(nothing, new.observation.features[0, 2, -4:])
+    assert np.abs(known - nothing).max() > 1e-4
+    for found, stays in ((kept, True), (new, False)):
+        second = np.cumsum(begins[:, 2:], axis=0)[:-1] > 0
+        past = found.observation.features[1:, 2:, : 3 * GAME.actions]
+        done = past.reshape(-1, 2, 3, GAME.actions)[second & ~found.over[:-1, 2:]].argmax(-1)
+        assert len(done) > 1 and ((done[:, 1:] == STAY) == stays).all()
+    # Familiar co-players begin with what was remembered of them in any case.
+    for x, y in zip(*(jax.tree.leaves(found.observation) for found in (new, kept)), strict=True):
+        np.testing.assert_array_equal(x[:, :2], y[:, :2])
 
 
 def test_the_share_of_strangers_is_what_was_asked_for() -> None:
