@@ -8,6 +8,7 @@ code that handles one number at a time, several times slower. So the gates of al
 arrays of their own, one for each gate.
 """
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Literal
@@ -17,8 +18,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from coplay.minds.networks import Linear
+from coplay.minds.networks import Linear, product
 
+Kind = Literal["gru", "lstm"]
 Recall = Literal["none", "gru", "lstm"]
 Gates = tuple[Float[Array, "*batch units"], ...]
 
@@ -34,14 +36,14 @@ def split(gates: Float[Array, "*batch gates"], units: int) -> Gates:
 
 
 def gru(
-    entering: Gates, recurrent: Linear, memory: Float[Array, "*batch units"]
+    entering: Gates, own: Gates, memory: Float[Array, "*batch units"]
 ) -> Float[Array, "*batch units"]:
-    """r, u = σ(a + U h)    n = tanh(a_n + r (U_n h))    h' = (1 - u) n + u h
+    """r, u = σ(a + b)    n = tanh(a_n + r b_n)    h' = (1 - u) n + u h
 
-    entering: a. recurrent: U of all gates, with its bias.
+    entering: a, from the inputs. own: b = U h, from the memory.
     """
     reset, update, new = entering
-    own_reset, own_update, own_new = split(recurrent(memory), memory.shape[-1])
+    own_reset, own_update, own_new = own
     reset = jax.nn.sigmoid(reset + own_reset)
     update = jax.nn.sigmoid(update + own_update)
     new = jnp.tanh(new + reset * own_new)
@@ -49,23 +51,37 @@ def gru(
 
 
 def lstm(
-    entering: Gates, recurrent: Linear, memory: Float[Array, "*batch size"]
+    entering: Gates, own: Gates, memory: Float[Array, "*batch size"]
 ) -> Float[Array, "*batch size"]:
-    """i, f, o = σ(a + U h)    g = tanh(a_g + U_g h)
+    """i, f, o = σ(a + b)    g = tanh(a_g + b_g)
     c' = σ(f + 1) c + σ(i) g    h' = σ(o) tanh(c')
 
     Arguments as in `gru`.
     """
-    shown, kept = jnp.split(memory, 2, axis=-1)
-    own = split(recurrent(shown), shown.shape[-1])
+    _, kept = jnp.split(memory, 2, axis=-1)
     enter, forget, new, show = (a + b for a, b in zip(entering, own, strict=True))
     kept = jax.nn.sigmoid(forget + 1.0) * kept + jax.nn.sigmoid(enter) * jnp.tanh(new)
     return jnp.concatenate([jax.nn.sigmoid(show) * jnp.tanh(kept), kept], axis=-1)
 
 
+def next_memory(
+    kind: Kind, entering: Gates, recurrent: Linear, memory: Float[Array, "*batch size"]
+) -> Float[Array, "*batch size"]:
+    """The memory after one step. recurrent: U of all gates, with its bias."""
+    return RULES[kind](entering, own_gates(recurrent, memory), memory)
+
+
+def own_gates(recurrent: Linear, memory: Float[Array, "*batch size"]) -> Gates:
+    """The memory's part in the gates."""
+    units = recurrent.weight.shape[1]
+    return split(recurrent(memory[..., :units]), units)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def unrolled(
-    step: Callable[[Gates, Array], Array],
+    kind: Kind,
     entering: tuple[Float[Array, "time *batch units"], ...],
+    recurrent: Linear,
     memory: Float[Array, "*batch size"],
     cleared: Bool[Array, "time *batch"],
     alive: Bool[Array, "time *batch"],
@@ -74,16 +90,67 @@ def unrolled(
 
     memory: before the first step. cleared: the memory is emptied before the step. alive: where not,
     the step leaves the memory as it was (and what it made of it has no meaning).
-    """
 
-    def one(memory: Array, line: tuple[Gates, Array, Array]) -> tuple[Array, tuple[Array, Array]]:
+    The gradient of U is one matrix product over all steps; left to itself, JAX adds up a product of
+    every step inside the loop, and both directions take about twice as long.
+    """
+    return _forward(kind, entering, recurrent, memory, cleared, alive)[0]
+
+
+def _forward(
+    kind: Kind, entering: Gates, recurrent: Linear, memory: Array, cleared: Array, alive: Array
+) -> tuple[tuple[Array, Array], Gates]:
+    """What `unrolled` gives, and the memory's part in the gates of every step."""
+
+    def one(memory: Array, line: tuple[Gates, Array, Array]) -> tuple[Array, tuple]:
         gates, cleared, alive = line
         memory = jnp.where(cleared[..., None], 0.0, memory)
-        new = step(gates, memory)
+        own = own_gates(recurrent, memory)
+        new = RULES[kind](gates, own, memory)
         memory = jnp.where(alive[..., None], new, memory)
-        return memory, (new, memory)
+        return memory, (new, memory, own)
 
-    return jax.lax.scan(one, memory, (entering, cleared, alive))[1]
+    new, memories, own = jax.lax.scan(one, memory, (entering, cleared, alive))[1]
+    return (new, memories), own
+
+
+def _unrolled_forward(
+    kind: Kind, entering: Gates, recurrent: Linear, memory: Array, cleared: Array, alive: Array
+) -> tuple[tuple[Array, Array], tuple]:
+    given, own = _forward(kind, entering, recurrent, memory, cleared, alive)
+    before = jnp.concatenate([memory[None], given[1][:-1]])
+    before = jnp.where(cleared[..., None], 0.0, before)
+    return given, (entering, own, recurrent, before, cleared, alive)
+
+
+def _unrolled_backward(kind: Kind, kept: tuple, slopes: tuple[Array, Array]) -> tuple:
+    entering, own, recurrent, before, cleared, alive = kept
+    units = recurrent.weight.shape[1]
+
+    def one(slope: Array, line: tuple) -> tuple[Array, tuple[Gates, Gates]]:
+        """slope: of the loss by the memory after the step."""
+        of_new, of_memory, entering, own, before, cleared, alive = line
+        slope = slope + of_memory
+        of_new = jnp.where(alive[..., None], slope, 0.0) + of_new
+        _, pull = jax.vjp(RULES[kind], entering, own, before)
+        of_entering, of_own, of_before = pull(of_new)
+        shown = product(jnp.concatenate(of_own, axis=-1), recurrent.weight)
+        of_before = jnp.where(alive[..., None], 0.0, slope) + of_before.at[..., :units].add(shown)
+        return jnp.where(cleared[..., None], 0.0, of_before), (of_entering, of_own)
+
+    lines = (*slopes, entering, own, before, cleared, alive)
+    first, (of_entering, of_own) = jax.lax.scan(one, jnp.zeros_like(before[0]), lines, reverse=True)
+    gates = jnp.concatenate(of_own, axis=-1).reshape(-1, len(of_own) * units)
+    weight = gates.T @ before[..., :units].reshape(-1, units)
+    of_recurrent = eqx.tree_at(
+        lambda layer: (layer.weight, layer.bias), recurrent, (weight, jnp.sum(gates, axis=0))
+    )
+    return of_entering, of_recurrent, first, None, None
+
+
+unrolled.defvjp(_unrolled_forward, _unrolled_backward)
+
+RULES: dict[Kind, Callable[[Gates, Gates, Array], Array]] = {"gru": gru, "lstm": lstm}
 
 
 class Cell(eqx.Module):
@@ -94,10 +161,10 @@ class Cell(eqx.Module):
 
     entering: Linear
     recurrent: Linear
-    kind: Literal["gru", "lstm"] = eqx.field(static=True)
+    kind: Kind = eqx.field(static=True)
     units: int = eqx.field(static=True)
 
-    def __init__(self, kind: Literal["gru", "lstm"], inputs: int, units: int, key: PRNGKeyArray):
+    def __init__(self, kind: Kind, inputs: int, units: int, key: PRNGKeyArray):
         gates = 3 if kind == "gru" else 4
         entering, recurrent = jax.random.split(key)
         self.entering = Linear(inputs, gates * units, entering, 1.0)
@@ -105,14 +172,12 @@ class Cell(eqx.Module):
         self.recurrent = Linear(units, gates * units, recurrent, math.sqrt(gates))
         self.kind, self.units = kind, units
 
-    def _next(self, entering: Gates, memory: Float[Array, "*batch size"]) -> Array:
-        return (gru if self.kind == "gru" else lstm)(entering, self.recurrent, memory)
-
     def next(
         self, x: Float[Array, "*batch inputs"], memory: Float[Array, "*batch size"]
     ) -> Float[Array, "*batch size"]:
         """The memory after one step."""
-        return self._next(split(self.entering(x), self.units), memory)
+        entering = split(self.entering(x), self.units)
+        return next_memory(self.kind, entering, self.recurrent, memory)
 
     def shown(self, memory: Float[Array, "*batch size"]) -> Float[Array, "*batch units"]:
         """What the rest of a network sees of a memory."""
@@ -129,5 +194,5 @@ class Cell(eqx.Module):
         after each."""
         # What enters does not depend on the memory: one matrix product over all steps.
         entering = split(self.entering(x), self.units)
-        new, memories = unrolled(self._next, entering, memory, cleared, alive)
+        new, memories = unrolled(self.kind, entering, self.recurrent, memory, cleared, alive)
         return self.shown(new), memories

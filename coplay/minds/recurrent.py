@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from coplay.minds.cells import gru, split, unrolled
+from coplay.minds.cells import next_memory, split, unrolled
 from coplay.minds.networks import Activation, Linear, Network, ViewShape
 
 
@@ -58,7 +58,8 @@ class GRUNetwork(eqx.Module):
         self, x: Float[Array, "*batch inputs"], memory: Float[Array, "*batch units"]
     ) -> tuple[Float[Array, "*batch outputs"], Float[Array, "*batch units"]]:
         """One step of a batch."""
-        memory = gru(split(self.encoder(x), memory.shape[-1]), self.recurrent, memory)
+        entering = split(self.encoder(x), memory.shape[-1])
+        memory = next_memory("gru", entering, self.recurrent, memory)
         return self.head(memory), memory
 
     def unroll(
@@ -76,11 +77,5 @@ class GRUNetwork(eqx.Module):
 
         x, cleared, alive = (jnp.swapaxes(y, 0, 1) for y in (x, cleared, alive))
         entering = split(self.encoder(x), memory.shape[-1])
-        new, memories = unrolled(
-            lambda gates, memory: gru(gates, self.recurrent, memory),
-            entering,
-            memory,
-            cleared,
-            alive,
-        )
+        new, memories = unrolled("gru", entering, self.recurrent, memory, cleared, alive)
         return jnp.swapaxes(self.head(new), 0, 1), jnp.swapaxes(memories, 0, 1)

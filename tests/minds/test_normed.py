@@ -60,6 +60,41 @@ def test_cells_unrolled_are_plain_loops(kind: Any) -> None:
                 np.testing.assert_allclose(memories[t, row, seat], memory, atol=1e-5)
 
 
+@pytest.mark.parametrize("kind", ["gru", "lstm"])
+def test_gradients_of_unrolled_cells_are_those_of_steps_one_after_the_other(kind: Any) -> None:
+    cell = noisy(lambda: Cell(kind, INPUTS, UNITS, jax.random.key(0)))
+    size = memory_size(kind, UNITS)
+    x = RNG.normal(size=(STEPS, ROWS, SEATS, INPUTS)).astype(np.float32)
+    start = RNG.normal(size=(ROWS, SEATS, size)).astype(np.float32)
+    cleared = RNG.random((STEPS, ROWS, SEATS)) < 0.3
+    alive = RNG.random((STEPS, ROWS, SEATS)) < 0.7
+    weights = [RNG.normal(size=(STEPS, ROWS, SEATS, n)).astype(np.float32) for n in (UNITS, size)]
+
+    def loss(shown: Any, memories: Any) -> Any:
+        return jnp.sum(weights[0] * jnp.sin(shown)) + jnp.sum(weights[1] * jnp.sin(memories))
+
+    def by_steps(cell: Cell, x: Any, memory: Any) -> Any:
+        shown, memories = [], []
+        for t in range(STEPS):
+            memory = jnp.where(cleared[t, ..., None], 0.0, memory)
+            new = cell.next(x[t], memory)
+            memory = jnp.where(alive[t, ..., None], new, memory)
+            shown.append(cell.shown(new))
+            memories.append(memory)
+        return loss(jnp.stack(shown), jnp.stack(memories))
+
+    def at_once(cell: Cell, x: Any, memory: Any) -> Any:
+        return loss(*cell.unroll(x, memory, jnp.asarray(cleared), jnp.asarray(alive)))
+
+    expected, found = (
+        jax.tree.leaves(jax.jit(jax.grad(f, (0, 1, 2)))(cell, x, start))
+        for f in (by_steps, at_once)
+    )
+    assert len(found) == 6 and all(np.abs(one).max() > 0.1 for one in expected)
+    for one, other in zip(expected, found, strict=True):
+        np.testing.assert_allclose(other, one, atol=1e-5)
+
+
 def test_layer_norm() -> None:
     norm = noisy(lambda: LayerNorm(6))
     x = RNG.normal(2.0, 3.0, size=(5, 6)).astype(np.float32)
