@@ -35,46 +35,45 @@ def split(gates: Float[Array, "*batch gates"], units: int) -> Gates:
     return tuple(jnp.split(gates, gates.shape[-1] // units, axis=-1))
 
 
-def gru(
-    entering: Gates, own: Gates, memory: Float[Array, "*batch units"]
-) -> Float[Array, "*batch units"]:
+def beside(parts: Gates) -> Float[Array, "*batch all"]:
+    """The opposite of `split`."""
+    return parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis=-1)
+
+
+def gru(entering: Gates, own: Gates, memory: Gates) -> Gates:
     """r, u = σ(a + b)    n = tanh(a_n + r b_n)    h' = (1 - u) n + u h
 
-    entering: a, from the inputs. own: b = U h, from the memory.
+    entering: a, from the inputs. own: b = U h, from the memory. memory: its parts, h alone.
     """
     reset, update, new = entering
     own_reset, own_update, own_new = own
+    (shown,) = memory
     reset = jax.nn.sigmoid(reset + own_reset)
     update = jax.nn.sigmoid(update + own_update)
     new = jnp.tanh(new + reset * own_new)
-    return (1 - update) * new + update * memory
+    return ((1 - update) * new + update * shown,)
 
 
-def lstm(
-    entering: Gates, own: Gates, memory: Float[Array, "*batch size"]
-) -> Float[Array, "*batch size"]:
+def lstm(entering: Gates, own: Gates, memory: Gates) -> Gates:
     """i, f, o = σ(a + b)    g = tanh(a_g + b_g)
     c' = σ(f + 1) c + σ(i) g    h' = σ(o) tanh(c')
 
-    Arguments as in `gru`.
+    Arguments as in `gru`; the parts of the memory are h, c.
     """
-    _, kept = jnp.split(memory, 2, axis=-1)
     enter, forget, new, show = (a + b for a, b in zip(entering, own, strict=True))
-    kept = jax.nn.sigmoid(forget + 1.0) * kept + jax.nn.sigmoid(enter) * jnp.tanh(new)
-    return jnp.concatenate([jax.nn.sigmoid(show) * jnp.tanh(kept), kept], axis=-1)
+    kept = jax.nn.sigmoid(forget + 1.0) * memory[1] + jax.nn.sigmoid(enter) * jnp.tanh(new)
+    return jax.nn.sigmoid(show) * jnp.tanh(kept), kept
+
+
+RULES: dict[Kind, Callable[[Gates, Gates, Gates], Gates]] = {"gru": gru, "lstm": lstm}
 
 
 def next_memory(
     kind: Kind, entering: Gates, recurrent: Linear, memory: Float[Array, "*batch size"]
 ) -> Float[Array, "*batch size"]:
     """The memory after one step. recurrent: U of all gates, with its bias."""
-    return RULES[kind](entering, own_gates(recurrent, memory), memory)
-
-
-def own_gates(recurrent: Linear, memory: Float[Array, "*batch size"]) -> Gates:
-    """The memory's part in the gates."""
-    units = recurrent.weight.shape[1]
-    return split(recurrent(memory[..., :units]), units)
+    parts = split(memory, recurrent.weight.shape[1])
+    return beside(RULES[kind](entering, split(recurrent(parts[0]), parts[0].shape[-1]), parts))
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
@@ -91,8 +90,8 @@ def unrolled(
     memory: before the first step. cleared: the memory is emptied before the step. alive: where not,
     the step leaves the memory as it was (and what it made of it has no meaning).
 
-    The gradient of U is one matrix product over all steps; left to itself, JAX adds up a product of
-    every step inside the loop, and both directions take about twice as long.
+    Its gradient is written out below: left to itself, JAX adds up the gradient of U inside the
+    loop, a product for every step, and both directions together take about twice as long.
     """
     return _forward(kind, entering, recurrent, memory, cleared, alive)[0]
 
@@ -101,12 +100,16 @@ def _forward(
     kind: Kind, entering: Gates, recurrent: Linear, memory: Array, cleared: Array, alive: Array
 ) -> tuple[tuple[Array, Array], Gates]:
     """What `unrolled` gives, and the memory's part in the gates of every step."""
+    units = recurrent.weight.shape[1]
+    # Stored the way the product reads it: turning it in every step would take half as long again.
+    weight = jax.lax.optimization_barrier(jnp.transpose(recurrent.weight))
 
     def one(memory: Array, line: tuple[Gates, Array, Array]) -> tuple[Array, tuple]:
         gates, cleared, alive = line
         memory = jnp.where(cleared[..., None], 0.0, memory)
-        own = own_gates(recurrent, memory)
-        new = RULES[kind](gates, own, memory)
+        parts = split(memory, units)
+        own = split(product(parts[0], weight) + recurrent.bias, units)
+        new = beside(RULES[kind](gates, own, parts))
         memory = jnp.where(alive[..., None], new, memory)
         return memory, (new, memory, own)
 
@@ -118,39 +121,61 @@ def _unrolled_forward(
     kind: Kind, entering: Gates, recurrent: Linear, memory: Array, cleared: Array, alive: Array
 ) -> tuple[tuple[Array, Array], tuple]:
     given, own = _forward(kind, entering, recurrent, memory, cleared, alive)
-    before = jnp.concatenate([memory[None], given[1][:-1]])
-    before = jnp.where(cleared[..., None], 0.0, before)
-    return given, (entering, own, recurrent, before, cleared, alive)
+    return given, (entering, own, recurrent, memory, given[1], cleared, alive)
 
 
 def _unrolled_backward(kind: Kind, kept: tuple, slopes: tuple[Array, Array]) -> tuple:
-    entering, own, recurrent, before, cleared, alive = kept
+    """Backwards through the steps. What does not depend on the steps that follow is done for all
+    steps at once: before the loop what gates and memories are worth to the next memory, after it
+    the gradients of all that entered, and of U as one matrix product."""
+    entering, own, recurrent, memory, after, cleared, alive = kept
     units = recurrent.weight.shape[1]
+    before = jnp.concatenate([memory[None], after[:-1]])
+    before = jnp.where(cleared[..., None], 0.0, before)
+    by_entering, by_own, by_memory = _worth(RULES[kind], entering, own, split(before, units))
 
-    def one(slope: Array, line: tuple) -> tuple[Array, tuple[Gates, Gates]]:
+    def one(slope: Array, line: tuple) -> tuple[Array, Gates]:
         """slope: of the loss by the memory after the step."""
-        of_new, of_memory, entering, own, before, cleared, alive = line
+        of_new, of_memory, by_own, by_memory, cleared, alive = line
         slope = slope + of_memory
-        of_new = jnp.where(alive[..., None], slope, 0.0) + of_new
-        _, pull = jax.vjp(RULES[kind], entering, own, before)
-        of_entering, of_own, of_before = pull(of_new)
-        shown = product(jnp.concatenate(of_own, axis=-1), recurrent.weight)
-        of_before = jnp.where(alive[..., None], 0.0, slope) + of_before.at[..., :units].add(shown)
-        return jnp.where(cleared[..., None], 0.0, of_before), (of_entering, of_own)
+        of_new = split(jnp.where(alive[..., None], slope, 0.0) + of_new, units)
+        shown, *rest = _pulled(of_new, by_memory)
+        shown = shown + product(beside(_pulled(of_new, by_own)), recurrent.weight)
+        slope = jnp.where(alive[..., None], 0.0, slope) + beside((shown, *rest))
+        return jnp.where(cleared[..., None], 0.0, slope), of_new
 
-    lines = (*slopes, entering, own, before, cleared, alive)
-    first, (of_entering, of_own) = jax.lax.scan(one, jnp.zeros_like(before[0]), lines, reverse=True)
-    gates = jnp.concatenate(of_own, axis=-1).reshape(-1, len(of_own) * units)
+    lines = (*slopes, by_own, by_memory, cleared, alive)
+    first, of_new = jax.lax.scan(one, jnp.zeros_like(memory), lines, reverse=True)
+    gates = beside(_pulled(of_new, by_own)).reshape(-1, len(own) * units)
     weight = gates.T @ before[..., :units].reshape(-1, units)
     of_recurrent = eqx.tree_at(
         lambda layer: (layer.weight, layer.bias), recurrent, (weight, jnp.sum(gates, axis=0))
     )
-    return of_entering, of_recurrent, first, None, None
+    return _pulled(of_new, by_entering), of_recurrent, first, None, None
 
 
 unrolled.defvjp(_unrolled_forward, _unrolled_backward)
 
-RULES: dict[Kind, Callable[[Gates, Gates, Array], Array]] = {"gru": gru, "lstm": lstm}
+
+def _worth(rule: Callable[..., Gates], *groups: Gates) -> list[list[Gates]]:
+    """Slopes of each part of what a rule gives by each array that it is given, number by number, as
+    rules work: [group][array][part]."""
+
+    def slope(which: int, index: int) -> Gates:
+        def given(x: Array) -> Gates:
+            changed = [list(group) for group in groups]
+            changed[which][index] = x
+            return rule(*map(tuple, changed))
+
+        x = groups[which][index]
+        return jax.jvp(given, (x,), (jnp.ones_like(x),))[1]
+
+    return [[slope(which, i) for i in range(len(group))] for which, group in enumerate(groups)]
+
+
+def _pulled(of_parts: Gates, by: list[Gates]) -> Gates:
+    """Slopes of the loss by arrays, from those by the parts of what a rule made of them."""
+    return tuple(functools.reduce(jnp.add, map(jnp.multiply, of_parts, one)) for one in by)
 
 
 class Cell(eqx.Module):

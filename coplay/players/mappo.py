@@ -224,13 +224,13 @@ class MAPPO(WithoutHypernetwork):
 
         def one_epoch(carry: MAPPOState, key: PRNGKeyArray) -> tuple[MAPPOState, dict]:
             if minibatches == 1:
-                carry, terms = jax.vmap(self._step, (0, 0, None))(carry, batch, left)
+                carry, terms = sets.over_sets(self._step, (0, 0, None))(carry, batch, left)
                 return carry, jax.tree.map(lambda x: x[None], terms)
             order = jax.random.permutation(key, batch.alive.shape[1])
 
             def one_minibatch(carry: MAPPOState, part: Array) -> tuple[MAPPOState, dict]:
                 picked = jax.tree.map(lambda x: x[:, part], batch)
-                return jax.vmap(self._step, (0, 0, None))(carry, picked, left)
+                return sets.over_sets(self._step, (0, 0, None))(carry, picked, left)
 
             return jax.lax.scan(one_minibatch, carry, order.reshape(minibatches, -1))
 
@@ -253,13 +253,13 @@ class MAPPO(WithoutHypernetwork):
     ) -> dict[str, Any]:
         learning = jax.tree.map(lambda x: x[self._rows], state)
         learning, batch, _ = self._prepared(learning, trajectory)
-        gradients, terms = jax.vmap(self._gradients)(learning, batch)
+        gradients, terms = sets.over_sets(self._gradients)(learning, batch)
         return sets.stages(batch, terms, gradients)
 
     def first_ratio(self, state: MAPPOState, trajectory: Seen) -> Float[Array, " seat"]:
         learning = jax.tree.map(lambda x: x[self._rows], state)
         learning, batch, _ = self._prepared(learning, trajectory)
-        terms = jax.vmap(lambda s, b: self._loss(s.parameters, s, b)[1])(learning, batch)
+        terms = sets.over_sets(lambda s, b: self._loss(s.parameters, s, b)[1])(learning, batch)
         return terms["ratio_error"].reshape(-1)
 
     def _prepared(
@@ -271,7 +271,7 @@ class MAPPO(WithoutHypernetwork):
         seats = np.array(self.active)
         identity = learning.identity[0, seats]
         identity = identity[:, None] if self._separate else identity[None]
-        return jax.vmap(self._prepare)(learning, by_set, identity)
+        return sets.over_sets(self._prepare)(learning, by_set, identity)
 
     def _prepare(
         self, state: MAPPOState, seen: Seen, identity: Float[Array, "seat seats"]
