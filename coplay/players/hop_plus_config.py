@@ -74,7 +74,7 @@ class HopPlusConfig(PPOConfig):
     """Goal codes are drawn so many times, with a search for each."""
     depth: int = 8
     """The longest future a search looks at, in steps."""
-    plan_discount: float = 0.9
+    plan_discount: float = 0.97
     """Discount of future rewards in a planner's search; that of learning is discount."""
     search: Literal["puct", "gumbel"] = "puct"
     """How a search picks actions to try."""
