@@ -76,13 +76,16 @@ class Transition(NamedTuple):
 
 
 class WorldModel(eqx.Module):
-    """See the module docstring. values: [value] the rewards that occur, then `UNKNOWN`."""
+    """See the module docstring. values: [value] the rewards that occur, then `UNKNOWN`. amount:
+    the reward as a sum over cells, to which values near it owe, by exactness, their probability."""
 
     near: Conv3x3
     here: Linear
     go: tuple[Linear, Linear]
     thing: Linear
     gain: tuple[Linear, Linear]
+    amount: Linear
+    exactness: Float[Array, ""]
     around: Conv3x3
     may: Linear
     values: Float[Array, " value"]
@@ -92,7 +95,7 @@ class WorldModel(eqx.Module):
     def __init__(
         self, config: WorldConfig, planes: int, seats: int, actions: int, key: PRNGKeyArray
     ):
-        keys = jax.random.split(key, 9)
+        keys = jax.random.split(key, 10)
         wide = config.channels
         self.seats, self.actions = seats, actions
         self.values = jnp.full(config.reward_values, UNKNOWN)
@@ -106,6 +109,8 @@ class WorldModel(eqx.Module):
             Linear(2 * wide + actions, config.width, keys[5]),
             Linear(config.width, 1 + config.reward_values, keys[6], 0.1),
         )
+        self.amount = Linear(2 * wide + actions, 1, keys[9], 0.1)
+        self.exactness = jnp.float32(0.0)
         self.around = Conv3x3(kinds + 1, wide, keys[7])
         self.may = Linear(wide, actions, keys[8], 0.1)
 
@@ -127,7 +132,12 @@ class WorldModel(eqx.Module):
         total = jnp.sum(cells, axis=(-3, -2))
         own = jnp.concatenate([total, stands[..., 0, :], done[..., 0, :]], axis=-1)
         gain = self.gain[1](jax.nn.relu(self.gain[0](own)))
-        reward = jnp.where(self.values < UNKNOWN, gain[..., 1:], NEVER)
+        values = jax.lax.stop_gradient(self.values)
+        known = values < UNKNOWN
+        # What is gained in several cells adds up: a sum that was rarely seen is near the values
+        # that it may be, where a class of its own would hardly have been learned.
+        far = jnp.square(jnp.where(known, values, 0.0) - self.amount(own))
+        reward = jnp.where(known, gain[..., 1:] - jnp.exp(self.exactness) * far, NEVER)
         return Beliefs(way, self.thing(cells), reward, gain[..., 0])
 
     def likely_reward(self, beliefs: Beliefs) -> Float[Array, "*batch"]:

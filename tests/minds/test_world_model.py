@@ -170,7 +170,7 @@ def test_loss_counts_steps_in_the_mask_and_moves_every_part() -> None:
     value, slope = run(model, transition(samples, mask))
     alone = world_loss(model, transition(picked, np.ones(mask.sum(), bool)))[0]
     np.testing.assert_allclose(value, alone, rtol=1e-5)
-    for name in ("near", "here", "go", "thing", "gain", "around", "may"):
+    for name in ("near", "here", "go", "thing", "gain", "amount", "exactness", "around", "may"):
         assert all(np.abs(x).max() > 0 for x in jax.tree.leaves(getattr(slope, name))), name
     assert not np.asarray(slope.values).any()
 
@@ -186,6 +186,21 @@ def test_players_are_told_apart_by_where_they_stand_and_what_they_do() -> None:
     np.testing.assert_allclose(one.reward, other.reward, rtol=1e-4, atol=1e-5)
     mine = model(planes, action.at[:, 0].set((action[:, 0] + 1) % 7))
     assert np.abs(mine.reward - one.reward).max() > 1e-3
+
+
+def test_rewards_are_near_the_amount_that_cells_add_up_to() -> None:
+    model, (_, samples) = random_model("snowdrift"), played("snowdrift")
+    planes, action = jnp.asarray(samples.planes[:50], jnp.float32), jnp.asarray(samples.action[:50])
+    known = np.array([0.0, 6.0, 12.0, 5.0], np.float32)
+    values = jnp.full_like(model.values, UNKNOWN).at[: len(known)].set(known)
+    for wanted in known:
+        # Classes that say nothing: the amount alone decides.
+        gain, amount = jax.tree.map(jnp.zeros_like, (model.gain[1], model.amount))
+        amount = eqx.tree_at(lambda one: one.bias, amount, jnp.full(1, wanted + 0.3))
+        told = eqx.tree_at(
+            lambda one: (one.gain[1], one.amount, one.values), model, (gain, amount, values)
+        )
+        np.testing.assert_array_equal(told.likely_reward(told(planes, action)), wanted)
 
 
 def test_new_rewards_become_known_as_long_as_there_is_room() -> None:
