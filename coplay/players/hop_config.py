@@ -157,6 +157,9 @@ class HOPConfig:
     of the others; among players that act by chance that counts for more than deeper trees. And it
     trusts far futures less, which trees that plan against known coin flips are apt to overrate."""
 
+    taken_over: ClassVar[tuple[str, ...]] = ("warm_start",)
+    """Fields that matter only when a run begins."""
+
     play_fields: ClassVar[tuple[str, ...]] = (
         *(
             "planner",

@@ -124,6 +124,9 @@ class HopPlusConfig(PPOConfig):
     }
     """Fields whose defaults are others while it adapts in a single game copy."""
 
+    pretrained: ClassVar[tuple[str, ...]] = ("goals", "world_model")
+    """Fields that name folders of pretrained models; a run keeps copies of them."""
+
     play_fields: ClassVar[tuple[str, ...]] = (
         *("planner", "plan_over", "simulations", "draws", "depth", "plan_discount", "search"),
         *("exploration", "beta", "q_range", "keep_memory"),

@@ -55,6 +55,9 @@ class HyperMAPPOConfig(MAPPOConfig):
     """A run of hyper-mappo, perhaps on a simpler task, whose hypernetwork to begin with, e.g.
     runs/hyper or runs/hyper@seed=3: all of its arrays that have the same shapes here."""
 
+    taken_over: ClassVar[tuple[str, ...]] = ("warm_start",)
+    """Fields that matter only when a run begins."""
+
     run_defaults: ClassVar[dict[str, Any]] = MAPPOConfig.run_defaults
 
     def __post_init__(self) -> None:

@@ -1,12 +1,13 @@
 """A run's folder: configuration, logs, checkpoints, summary; and players loaded from it.
 
 config.json   metrics.jsonl   evaluations.jsonl   tensorboard/   checkpoints/   summary.json
-learning_curve.png   episode.gif
+learning_curve.png   episode.gif   began_with/
 """
 
 import dataclasses
 import json
 import platform
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -79,12 +80,31 @@ class RunFolder:
             raise UserError(f"{self.path} is a file; choose another --out")
 
     def write_config(self, config: TrainConfig) -> None:
+        """Also copies the pretrained models that the run begins with (`pretrained` of a learner's
+        configuration), so that the run can be moved and they may be deleted."""
+        for name in getattr(config.learner, "pretrained", ()):
+            source, copy = getattr(config.learner, name), self._copy(name)
+            if source and not (self.exists() and copy.exists()):
+                shutil.copytree(source, copy, dirs_exist_ok=True)
         write_json(self.config_file, {"coplay": coplay.__version__} | config.as_json())
+
+    def _copy(self, name: str) -> Path:
+        return self.path / "began_with" / name
 
     def read_config(self) -> TrainConfig:
         if not self.exists():
             raise UserError(f"{self.path} holds no run: there is no {self.config_file}")
         return read_config(self.config_file)
+
+    def begun(self, config: TrainConfig) -> TrainConfig:
+        """A run's configuration as it is once the run has begun: it needs nothing outside of its
+        folder. Pretrained models are its own copies, of which only the shapes matter now, and what
+        else it took over (`taken_over`) is in its checkpoints."""
+        learner = config.learner
+        own = {name: str(self._copy(name)) for name in getattr(learner, "pretrained", ())}
+        own = {name: copy for name, copy in own.items() if Path(copy).exists()}
+        taken = {name: "" for name in getattr(learner, "taken_over", ())}
+        return dataclasses.replace(config, learner=dataclasses.replace(learner, **own, **taken))
 
     def read_summary(self) -> dict[str, Any] | None:
         if not self.summary_file.exists():
@@ -224,7 +244,7 @@ def _open(entry: str) -> _Opened:
         else:
             fields.append(option)
     folder = RunFolder(Path(path))
-    config = folder.read_config()
+    config = folder.begun(folder.read_config())
     seeds = [config.run.seed + index for index in range(config.run.seeds)]
     seed = seeds[0] if choice["seed"] is None else choice["seed"]
     if seed not in seeds:

@@ -84,8 +84,11 @@ class Trainer:
     def __init__(self, config: TrainConfig, out: Path, watcher: Watcher, resume: bool = False):
         """Validates all of the configuration before anything is written."""
         use_cache()
-        self.config, self.watcher = config, watcher
         self.folder = RunFolder(out)
+        self.saved = self.folder.checkpoints(config.run.keep)
+        goes_on = resume and bool(self.saved.all())
+        config = self.folder.begun(config) if goes_on else config
+        self.config, self.watcher = config, watcher
         self.game: Game = make_game_of(config)
         run = config.run
         self.phases = plan_phases(config, self.game)
@@ -96,7 +99,6 @@ class Trainer:
         seed_keys = jax.vmap(jax.random.key)(jnp.array(self.seeds))
         self.init_keys, self.keys = jnp.moveaxis(jax.vmap(jax.random.split)(seed_keys), 1, 0)
         self.streams = jnp.arange(self.game.seats)
-        self.saved = self.folder.checkpoints(run.keep)
         self.evaluations = Evaluations(self.folder.evaluations_file, run.evaluate_every)
         self.clock = Clock()
         self.iteration = self.logged = 0
@@ -113,7 +115,7 @@ class Trainer:
         self.block = 1 if host else run.block
         for note in self.game.notes:
             watcher.say(f"note: {note}")
-        if resume and self.saved.all():
+        if goes_on:
             self._restore()
         else:
             if not resume:

@@ -1,6 +1,7 @@
 """HOP+ from data to adaptation by its commands, on a tiny game; a run that is taken up again."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +63,11 @@ def test_from_data_to_adaptation(tmp_path: Path, capsys: pytest.CaptureFixture) 
     state = load_learner(str(whole))[1]
     assert state.goals.config.remembered == 3 and state.world.here.bias.shape == (6,)
 
-    # A run that ends early and is taken up again is, to the bit, the run in one go.
+    # A run that ends early and is taken up again is, to the bit, the run in one go; it needs the
+    # models that it began with no more.
     call(*command, "--steps", "96", "--out", cut)
+    for folder in (goals, world):
+        shutil.rmtree(folder)
     assert any((a != b).any() for a, b in zip(numbers(whole), numbers(cut), strict=True))
     call("train", "hop-plus", "--resume", cut, "--steps", "144")
     for one, other in zip(numbers(whole), numbers(cut), strict=True):

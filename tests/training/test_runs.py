@@ -203,6 +203,28 @@ def test_a_damaged_checkpoint_is_passed_over(
     assert [row["step"] for row in rows] == [64 * (index + 1) for index in range(16)]
 
 
+def test_a_run_needs_nothing_that_it_began_with(tmp_path: Path) -> None:
+    source, run = tmp_path / "goals", RunFolder(tmp_path / "run")
+    source.mkdir()
+    (source / "model.npz").write_text("a model")
+    config = make_config("hop-plus", "stag-hunt", {}, {"goals": str(source)})
+    # What a killed start left behind does not count.
+    (run.path / "began_with" / "goals").mkdir(parents=True)
+    run.write_config(config)
+    (source / "model.npz").write_text("another model")
+    run.write_config(run.read_config())
+    (source / "model.npz").unlink()
+    run.path.rename(tmp_path / "moved")
+    moved = RunFolder(tmp_path / "moved")
+    assert moved.read_config() == config
+    own = moved.begun(moved.read_config()).learner
+    assert (Path(own.goals) / "model.npz").read_text() == "a model"
+    assert tmp_path / "moved" in Path(own.goals).parents and own.world_model == ""
+    for player in ("hop", "hyper-mappo"):
+        config = make_config(player, "stag-hunt", {}, {"warm_start": "runs/gone"})
+        assert moved.begun(config).learner.warm_start == ""
+
+
 def test_checkpoints_never_run_code(tmp_path: Path) -> None:
     path = tmp_path / "evil.npz"
     np.savez(path, **{checkpoints.NOTE: np.array([{"a": 1}], dtype=object)})
