@@ -99,10 +99,11 @@ class GoalConfig:
 
 class GoalModel(eqx.Module):
     """See the module docstring. `past`: how many of the features tell what was done last; they come
-    first, an action one-hot for each player."""
+    first, an action one-hot for each player. decoder: draws boards; only the loss that compares
+    them needs it."""
 
     board: Network
-    decoder: Network
+    decoder: Network | None
     inference: Prototypes | Recurrent
     opponent: MirroredPolicy
     value: Conditioned
@@ -122,7 +123,9 @@ class GoalModel(eqx.Module):
 
         network = partial(encoder, width=config.width)
         self.board = network(shape.planes, 0, 2 * code, keys[0])
-        self.decoder = network((0, 0, 0), code, math.prod(shape.planes), keys[1])
+        draws = config.loss == "reconstruction"
+        cells = math.prod(shape.planes)
+        self.decoder = network((0, 0, 0), code, cells, keys[1]) if draws else None
         if config.inference == "prototypes":
             self.inference = Prototypes(config.prototypes, code, keys[2])
         else:
@@ -330,13 +333,16 @@ def goal_loss(
     key: PRNGKeyArray,
     warm: Float[Array, ""] | float,
     told: bool = True,
+    options: GoalConfig | None = None,
 ) -> tuple[Float[Array, ""], GoalTerms]:
     """The loss of all networks, and every term by its name; `warm` scales KL weights. If the
-    opponent model is not told goals, it alone learns, with codes of 0."""
-    config, alive = model.config, steps.alive
+    opponent model is not told goals, it alone learns, with codes of 0. options: weights, selector
+    and how far it looks ahead, if others than those that the model was made with."""
+    alive = steps.alive
+    config = options or model.config
     if not told:
         seen = model.see(steps.observation)
-        none = jnp.zeros((*alive.shape, config.goal_dim))
+        none = jnp.zeros((*alive.shape, model.config.goal_dim))
         log_probs = model.foresee(seen, none, steps.observation.legal)
         taken = categorical.take(log_probs, steps.joint[..., 0].astype(jnp.int32))
         loss = masked_mean(-taken, alive, None)
@@ -392,6 +398,7 @@ def goal_loss(
     def drawn_again(z: Float[Array, "line slot code"]) -> Float[Array, ""]:
         flat = following.reshape(*alive.shape, -1)
         target = jnp.take_along_axis(flat, chosen, axis=1)
+        assert model.decoder is not None
         logits = model.decoder(z)
         error = jax.nn.softplus(logits) - target * logits
         return masked_mean(jnp.sum(error, axis=-1), alive, None)
@@ -403,7 +410,7 @@ def goal_loss(
         "goal_kl": masked_mean(kl_codes(goal), alive, None),
         "inferred_kl": masked_mean(kl_codes(inferred, still), alive, None),
     }
-    if config.loss == "action":
+    if model.config.loss == "action":
         terms |= {"goal_action_loss": action_loss(z_board), "opponent_loss": action_loss(z)}
         fit = terms["goal_action_loss"] + terms["opponent_loss"]
         if not by_prototypes and config.ahead > 1:

@@ -21,7 +21,8 @@ class HopPlusConfig(PPOConfig):
     """What the policy and the opponent model are told of co-players: their inferred goal codes;
     codes that are always 0; nothing (the policy has no such inputs, the opponent model gets 0)."""
     goals: str = ""
-    """Folder of pretrained goals (coplay pretrain goals) to begin with; its sizes count then."""
+    """Folder of pretrained goals (coplay pretrain goals) to begin with; their sizes and their loss
+    count then."""
     world_model: str = ""
     """Folder of a pretrained world model to begin with; its sizes count then."""
 

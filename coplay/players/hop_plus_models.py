@@ -210,7 +210,7 @@ class Models(NamedTuple):
 
             def goals_loss(model: GoalModel, index: Array, key: Any) -> tuple[Array, dict]:
                 batch = jax.tree.map(lambda x: x[index], lives)
-                return goal_loss(model, batch, key, 1.0, inferred)
+                return goal_loss(model, batch, key, 1.0, inferred, config.goal_config)
 
             goals, changed, found = steps_of(
                 goals_loss,

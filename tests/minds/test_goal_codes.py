@@ -185,8 +185,8 @@ def test_empty_slots_are_in_no_loss_and_every_part_learns(inference: Any, loss: 
     np.testing.assert_allclose(value, again, rtol=1e-6)
     parts = {name: getattr(slope, name) for name in ("board", "decoder", "opponent", "value")}
     for name, part in (parts | vars(slope.inference)).items():
-        moved = any(np.abs(np.asarray(x)).max() > 0 for x in jax.tree.leaves(part))
-        assert moved == (name != "decoder" or loss == "reconstruction"), name
+        moved = [np.abs(np.asarray(x)).max() > 0 for x in jax.tree.leaves(part)]
+        assert all(moved) and bool(moved) == (name != "decoder" or loss == "reconstruction"), name
 
 
 def test_prototypes_are_weighed_as_bayes_says() -> None:
