@@ -41,7 +41,7 @@ def set_rows(learner: Learner) -> np.ndarray:
 
 def over_sets(function: Callable[..., Any], in_axes: Any = 0) -> Callable[..., Any]:
     """`jax.vmap` over parameter sets. One set is done without: with an axis of length 1 in front,
-    XLA's CPU compiler makes matrix products inside loops half as slow again."""
+    XLA's CPU compiler lets matrix products inside loops take half as long again."""
 
     def over(*arguments: Any) -> Any:
         axes = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(arguments)
