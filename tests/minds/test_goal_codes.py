@@ -1,6 +1,7 @@
 """Goal codes: windows, divergences and the selector against plain loops; codes know only the
 past."""
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -187,6 +188,17 @@ def test_empty_slots_are_in_no_loss_and_every_part_learns(inference: Any, loss: 
     for name, part in (parts | vars(slope.inference)).items():
         moved = [np.abs(np.asarray(x)).max() > 0 for x in jax.tree.leaves(part)]
         assert all(moved) and bool(moved) == (name != "decoder" or loss == "reconstruction"), name
+
+
+def test_options_of_a_run_replace_those_a_model_was_made_with() -> None:
+    model, real, key = random_model(), steps(), jax.random.key(0)
+    options = replace(model.config, kl_weight=0.5, match_weight=0.25)
+    run = jax.jit(lambda options: goal_loss(model, real, key, 1.0, True, options), static_argnums=0)
+    (mine, terms), (plain, _) = run(options), run(None)
+    more = (0.5 - model.config.kl_weight) * terms["goal_kl"]
+    more += (0.25 - model.config.match_weight) * terms["inferred_kl"]
+    assert abs(more) > 0.01
+    np.testing.assert_allclose(mine - plain, more, rtol=1e-4)
 
 
 def test_prototypes_are_weighed_as_bayes_says() -> None:
