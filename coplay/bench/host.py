@@ -36,9 +36,9 @@ def host_rows(repeats: int) -> list[dict[str, Any]]:
     with game.pool(COPIES) as pool:
         table = host_table(game, groups, pool.reset(0))
 
-        def act(table: Table, step: int) -> tuple[Any, Any, Any]:
+        def act(table: Table, step: int) -> tuple[Any, Any, Any, Any]:
             action, memory = host_act(game, groups, key, np.int32(step), table)
-            return action, 0.0, memory
+            return action, 0.0, memory, ()
 
         for _ in range(repeats + 1):
             begun = time.perf_counter()

@@ -127,6 +127,17 @@ class NormedNetwork(eqx.Module):
         outputs = self._headed(self._out(shown), generated)
         return jnp.swapaxes(outputs, 0, 1), jnp.swapaxes(memories, 0, 1)
 
+    def shown(
+        self,
+        x: Float[Array, "*batch inputs"],
+        memory: Float[Array, "*batch size"],
+        generated: Generated | None = None,
+    ) -> Float[Array, "*batch outputs"]:
+        """The outputs of steps of which the memory after them is known."""
+        if self.cell is None:
+            return self._headed(self._encoded(x, generated), generated)
+        return self._headed(self._out(self.cell.shown(memory)), generated)
+
     def _encoded(
         self, x: Float[Array, "*batch inputs"], generated: Generated | None
     ) -> Float[Array, "*batch width"]:

@@ -206,9 +206,10 @@ class MAPPO(WithoutHypernetwork):
     def watch(self, game: Game, trajectory: Trajectory) -> Seen:
         """The part of its own seats, and the world as their critics are shown it."""
         own = of_seats(trajectory, self.active)
+        after = data.remembered(trajectory, self.active)
         if self.config.critic == "own" or game.views_show_all:
-            return Seen(own, None, None, None)
-        return Seen(own, *data.worlds(game, trajectory, self.active))
+            return Seen(own, after)
+        return Seen(own, after, *data.worlds(game, trajectory, self.active))
 
     def update(
         self,
@@ -278,16 +279,10 @@ class MAPPO(WithoutHypernetwork):
     ) -> tuple[MAPPOState, Batch, dict[str, Float[Array, " seat"]]]:
         config, trajectory = self.config, seen.trajectory
         batch = self._whole(seen, identity)
-        context = self._context(state.parameters.hyper, batch)
-        contexts = batch.memory.latent if context is None else context.now
+        after = jax.tree.map(by_copy, seen.after)
         critic = state.parameters.critic
-        value, memories = critic.unroll(
-            batch.critic,
-            batch.memory.critic[:, 0],
-            batch.first,
-            batch.alive,
-            self._critic_generated(state.parameters.hyper, contexts),
-        )
+        generated = self._critic_generated(state.parameters.hyper, after.latent)
+        value = critic.shown(batch.critic, after.critic, generated)[..., 0]
         mean, deviation = value_norm.statistics(state.values)
 
         def following(row: tuple[Observation, Array | None, Array, Array]) -> Array:
@@ -297,12 +292,10 @@ class MAPPO(WithoutHypernetwork):
             generated = self._critic_generated(state.parameters.hyper, latent)
             return critic.step(shown, memory, generated)[0][..., 0] * deviation + mean
 
-        after = by_copy(memories)
-        latents = jnp.broadcast_to(by_copy(contexts), (*after.shape[:3], contexts.shape[-1]))
-        rows = (trajectory.final, seen.final, after, latents)
+        memory, latent = seen.after.critic, seen.after.latent
+        rows = (trajectory.final, seen.final, memory, latent)
         final = rows_where(following, jnp.any(trajectory.truncated, axis=-1), rows)
-        last = following((trajectory.last, seen.last, after[-1], latents[-1]))
-        value = value[..., 0]
+        last = following((trajectory.last, seen.last, memory[-1], latent[-1]))
         real = value * deviation + mean
         advantage = gae(
             trajectory.reward,
@@ -330,7 +323,7 @@ class MAPPO(WithoutHypernetwork):
             advantage=normalise(by_copy(advantage), batch.acting),
             target=(target - mean) / deviation,
         )
-        return state, self._pieces(state.parameters, batch, context, memories), metrics
+        return state, self._pieces(batch, after), metrics
 
     def _whole(self, seen: Seen, identity: Float[Array, "seat seats"]) -> Batch:
         """Whole rollouts of game copies, without what the critic makes of them."""
@@ -353,33 +346,13 @@ class MAPPO(WithoutHypernetwork):
             memory=jax.tree.map(lambda x: x[:, None], trajectory.memory),
         )
 
-    def _pieces(
-        self,
-        parameters: Parameters,
-        batch: Batch,
-        context: Context | None,
-        critic: Float[Array, "copy time seat size"],
-    ) -> Batch:
-        """Rollouts cut into pieces that begin with the memories as they were; critic: its memories
-        after each step."""
+    def _pieces(self, batch: Batch, after: Remembered) -> Batch:
+        """Rollouts cut into pieces that begin with the memories as they were; after: memories after
+        each step, [copy, time, seat, ...]."""
         steps, length = batch.alive.shape[1], self.config.chunk
         if not self._recalls or length >= steps:
             return batch
         self.check_rollout(steps)
-        start, axes = batch.memory, batch.alive.shape
-        none = jnp.zeros((*axes, 0))
-        after = Remembered(none, critic, none, none)
-        if self.config.memory != "none":
-            _, actor = parameters.actor.unroll(
-                self._with_context(batch.view, context),
-                start.actor[:, 0],
-                batch.first,
-                batch.alive,
-                self._generated(parameters.hyper, context),
-            )
-            after = after._replace(actor=actor)
-        if context is not None:
-            after = after._replace(context=context.memories, latent=context.now)
         return data.cut(batch, after, length)
 
     # --- the loss and the steps ------------------------------------------------------------------

@@ -43,12 +43,14 @@ class MAPPOState(NamedTuple):
 class Seen(NamedTuple):
     """What is learned from. trajectory: of the active seats. world, final, last: the world as the
     seats' critics are shown it, [time, copy, seat, number], after steps in which an episode was
-    cut, and after the last step [copy, seat, number]; None where the own view is all there is."""
+    cut, and after the last step [copy, seat, number]; None where the own view is all there is.
+    after: [time, copy, seat, ...] what the players remembered after each step."""
 
     trajectory: Trajectory
-    world: Float[Array, "*set time copy seat number"] | None
-    final: Float[Array, "*set time copy seat number"] | None
-    last: Float[Array, "*set copy seat number"] | None
+    after: Remembered
+    world: Float[Array, "*set time copy seat number"] | None = None
+    final: Float[Array, "*set time copy seat number"] | None = None
+    last: Float[Array, "*set copy seat number"] | None = None
 
 
 class Batch(NamedTuple):
@@ -113,10 +115,21 @@ def by_seat(seen: Seen) -> Seen:
     late = (trajectory.last, trajectory.memory, seen.last)
     last, memory, last_world = jax.tree.map(lambda x: jnp.moveaxis(x, 1, 0)[:, :, None], late)
     rest = trajectory._replace(over=None, last=None, memory=None)  # type: ignore[arg-type]
-    rest, world, final = jax.tree.map(
-        lambda x: jnp.moveaxis(x, 2, 0)[:, :, :, None], (rest, seen.world, seen.final)
+    rest, after, world, final = jax.tree.map(
+        lambda x: jnp.moveaxis(x, 2, 0)[:, :, :, None], (rest, seen.after, seen.world, seen.final)
     )
-    return Seen(rest._replace(over=over, last=last, memory=memory), world, final, last_world)
+    rest = rest._replace(over=over, last=last, memory=memory)
+    return Seen(rest, after, world, final, last_world)
+
+
+def remembered(trajectory: Trajectory, seats: tuple[int, ...]) -> Remembered:
+    """What the players of a learner's seats remembered after each step, [time, copy, seat, ...];
+    arrays of width 0 where they have no memory."""
+    noted = trajectory.noted[seats]
+    if noted is None:
+        none = jnp.zeros((*trajectory.alive.shape[:2], len(seats), 0))
+        return Remembered(none, none, none, none)
+    return jax.tree.map(lambda x: jnp.moveaxis(x, 1, 2), noted)
 
 
 def worlds(game: Game, trajectory: Trajectory, seats: tuple[int, ...]) -> tuple[Array, ...]:

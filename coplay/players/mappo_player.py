@@ -154,6 +154,10 @@ class MAPPOPlayer(Player):
             logits = categorical.only_best(logits, view.observation.legal)
         return logits, memory
 
+    def note(self, memory: Memory) -> Remembered | None:
+        """All that it remembers, if it learns: learning begins in the midst of rollouts."""
+        return None if self.critic is None else memory
+
     def _actor_inputs(
         self,
         own: Float[Array, "copy inputs"],

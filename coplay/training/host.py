@@ -58,7 +58,7 @@ def following(views: Views, stepped: Stepped) -> Views:
 
 
 def host_rollout(
-    act: Callable[[Table, int], tuple[Any, Any, Any]],
+    act: Callable[[Table, int], tuple[Any, Any, Any, Any]],
     pool: Pool,
     number: int,
     table: Table,
@@ -66,8 +66,9 @@ def host_rollout(
 ) -> tuple[Table, Trajectory]:
     """Play `steps` steps in every copy of a set of environments, from where the table stands.
 
-    act: (table, step) -> actions [copy, seat], log-probabilities, new memories. The trajectory's
-    arrays are NumPy's and its ego views as the environment gave them; see `HostGame.shown`.
+    act: (table, step) -> actions [copy, seat], log-probabilities, new memories, what players noted.
+    The trajectory's arrays are NumPy's and its ego views as the environment gave them; see
+    `HostGame.shown`.
     """
     copies = len(table.time)
     shapes = trajectory_shapes(pool.seats, steps, copies)
@@ -77,7 +78,7 @@ def host_rollout(
     done = (np.array(table.last_action), np.array(table.last_reward))
     world = np.zeros((copies, 0)) if table.state.world is None else table.state.world
     shown = Views(*(np.array(x) for x in (*table.state.seen, table.state.alive, world)))
-    memory = table.memory
+    memory, notes = table.memory, []
     for t in range(steps):
         for kept, now in zip((*played.observation, played.alive), shown[:4], strict=True):
             kept[t] = now
@@ -90,7 +91,8 @@ def host_rollout(
         for kept, now in zip(played.past, (time[:, None] == 0, *done), strict=True):
             kept[t] = now
         table = Table(before, memory, *_arrays(time, episode, gained, stayed, *done))
-        played.action[t], played.log_policy[t], memory = act(table, t)
+        played.action[t], played.log_policy[t], memory, noted = act(table, t)
+        notes.append(noted)
         stepped = pool.step(played.action[t], number)
         for kept, now in zip(played.final, stepped.after[:3], strict=True):
             kept[t] = now
@@ -110,7 +112,8 @@ def host_rollout(
         shown = following(shown, stepped)
     last = state_of(shown)
     table = Table(last, memory, *_arrays(time, episode, gained, stayed, *done))
-    return table, played._replace(last=last.seen)
+    noted = jax.tree.map(lambda *x: np.stack(x), *notes)
+    return table, played._replace(last=last.seen, noted=noted)
 
 
 def _arrays(*arrays: np.ndarray) -> Any:
@@ -185,13 +188,14 @@ class HostBlocks:
             table: Table,
             drawn: Drawn,
             step: Int[Array, ""],
-        ) -> tuple[Any, Any, Any]:
+        ) -> tuple[Any, Any, Any, Any]:
             groups = groups_of(with_others(others), learners)
             game.refuse_noticing(groups)
             _, action, log_policy, _, memory = act_all(
                 game, groups, drawn.keys[step], drawn.uniform[step], table
             )
-            return action, log_policy, memory
+            noted = {g.seats: g.note(mine) for g, mine in zip(groups, memory, strict=True)}
+            return action, log_policy, memory, noted
 
         def update(
             game: HostGame,
@@ -212,11 +216,15 @@ class HostBlocks:
             begin, jax.random.key(0), np.int32(0), np.arange(self.game.seats)
         )
         acting = (self.game, phase.others, one.learners, one.table, drawn, np.int32(0))
-        compiled_act = jax.jit(act).lower(*acting).compile()
+        lowered = jax.jit(act).lower(*acting)
+        compiled_act = lowered.compile()
         seated = [learner.active for learner in phase.learners if learner.active]
         seated += [group.seats for group in phase.others]
+        noted = jax.tree.map(
+            lambda x: jax.ShapeDtypeStruct((steps, *x.shape), x.dtype), lowered.out_info[-1]
+        )
         shapes = trajectory_shapes(self.game.table, steps, copies)._replace(
-            memory=dict(zip(seated, one.table.memory, strict=True))
+            memory=dict(zip(seated, one.table.memory, strict=True)), noted=noted
         )
         learning = (self.game, one.learners, shapes, key, np.float32(0))
         compiled_update = jax.jit(update).lower(*learning).compile()
@@ -228,7 +236,7 @@ class HostBlocks:
             assert self.pool is not None
             drawn, learn_key = begin(key, np.int32(number), streams)
 
-            def play(table: Table, step: int) -> tuple[Any, Any, Any]:
+            def play(table: Table, step: int) -> tuple[Any, Any, Any, Any]:
                 return compiled_act(game, others, state.learners, table, drawn, np.int32(step))
 
             table, trajectory = host_rollout(play, self.pool, index, state.table, steps)

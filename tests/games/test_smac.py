@@ -94,7 +94,7 @@ def test_critics_see_the_state_of_the_world() -> None:
             # Everyone attacks the last enemy that can be attacked.
             legal = np.asarray(table.state.seen.legal)
             chosen = legal.shape[-1] - 1 - np.argmax(legal[..., ::-1], axis=-1)
-            return chosen, np.zeros((copies, 3, 9)), ()
+            return chosen, np.zeros((copies, 3, 9)), (), ()
 
         table, played = host_rollout(act, pool, 0, table, steps)
     world, final, last = data.worlds(game, jax.tree.map(jnp.asarray, played), seats)

@@ -19,8 +19,6 @@ from coplay.players.mappo_data import Batch, MAPPOState, Seen
 from coplay.players.player import Group, group_players
 from coplay.training.rollout import act_all, new_table, rollout
 
-pytestmark = pytest.mark.slow
-
 RICH: dict[str, Any] = {
     "context": "team",
     "layers": "all",
@@ -335,12 +333,14 @@ def share(player: str, game: str, steps: int, out: Path, **fields: Any) -> float
     return summary["team_mean"] / make_game(game).config.horizon  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_identity_game_needs_numbers(tmp_path: Path) -> None:
     """All see the same: one policy for all gets 1 of 4, weights by number get all."""
     assert abs(share("mappo", "identity", 20_000, tmp_path / "plain") - 0.25) < 0.03
     assert share("hyper-mappo", "identity", 50_000, tmp_path / "hyper") > 0.95
 
 
+@pytest.mark.slow
 def test_hidden_target_game_needs_the_past(tmp_path: Path) -> None:
     """Only past rewards tell the target: without them it is 1 of 4."""
     assert abs(share("mappo", "hidden-target", 20_000, tmp_path / "plain") - 0.25) < 0.03

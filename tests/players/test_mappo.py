@@ -16,7 +16,7 @@ from coplay.config import parse_fields
 from coplay.games import make_game
 from coplay.players.hyper_config import HyperMAPPOConfig
 from coplay.players.mappo_config import MAPPOConfig
-from coplay.players.mappo_data import Batch, cut
+from coplay.players.mappo_data import Batch, MAPPOState, Parameters, Seen, cut
 from coplay.players.mappo_player import Remembered, context_inputs, critic_inputs
 from coplay.training.ppo_loss import ppo_loss
 
@@ -58,6 +58,34 @@ def test_pieces_are_contiguous_and_begin_with_the_memory_before_them() -> None:
         pieces.alive[:, :, 0], [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9], [10, 11]]
     )
     np.testing.assert_array_equal(pieces.memory.actor[:, 0, 0, 0], [-1, 101, 103, -1, 107, 109])
+
+
+@pytest.mark.parametrize("parameters", ["shared", "separate"])
+def test_what_was_remembered_is_what_unrolling_remembers(parameters: str) -> None:
+    """Players note their memories as they act; actor and critic unrolled over the whole rollout
+    give the same memories and, from the critic's, the same values."""
+    learner = team(memory="lstm", parameters=parameters, chunk=STEPS)
+    played = play(learner)
+
+    @jax.jit
+    def both(state: MAPPOState, seen: Seen) -> tuple[Batch, Any, Any]:
+        _, batch, _ = learner._prepared(state, seen)
+
+        def unrolled(parameters: Parameters, batch: Batch) -> Any:
+            start, when = batch.memory, (batch.first, batch.alive)
+            actor = parameters.actor.unroll(batch.view, start.actor[:, 0], *when)
+            return actor, parameters.critic.unroll(batch.critic, start.critic[:, 0], *when)
+
+        return batch, *jax.vmap(unrolled)(state.parameters, batch)
+
+    batch, (_, actor), (value, critic) = both(played.state, played.seen)
+    alive, seats = np.asarray(batch.alive), 1 if parameters == "separate" else 3
+    assert not alive.all() and np.asarray(batch.first)[:, :, 1:].any()
+    for noted, expected in ((played.seen.after.actor, actor), (played.seen.after.critic, critic)):
+        by_set = np.asarray(noted).reshape(STEPS, COPIES, -1, seats, noted.shape[-1])
+        np.testing.assert_allclose(by_set.transpose(2, 1, 0, 3, 4), expected, atol=1e-5)
+        assert np.abs(expected).max() > 0.1
+    np.testing.assert_allclose(batch.value[alive], value[..., 0][alive], atol=1e-5)
 
 
 # --- the loss -----------------------------------------------------------------------------------

@@ -89,9 +89,9 @@ def test_the_trajectory_is_what_a_plain_loop_gives() -> None:
         table = table._replace(gained=nothing.astype(np.float32), stayed=nothing.astype(np.int32))
         shown: list[Any] = []
 
-        def act(table: Table, t: int) -> tuple[Any, Any, Any]:
+        def act(table: Table, t: int) -> tuple[Any, Any, Any, Any]:
             shown.append(jax.tree.map(np.copy, table))
-            return actions[t], log_policy + t, ()
+            return actions[t], log_policy + t, (), ()
 
         table, played = host_rollout(act, pool, 0, table, steps)
 
