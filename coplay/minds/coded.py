@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from coplay.minds.centred import seen_from
 from coplay.minds.networks import Linear, Network, ViewShape
 
 
@@ -23,23 +24,9 @@ def centred(
 
     What a player does depends on where things are from it: in the window that is the same input
     wherever on the board it stands. Zeros if the ego player is not on the board.
-
-    A sum over all rows, then all columns, that the player may stand in, each with the board where
-    it is then seen: on CPU far quicker than a gather, or a small matrix product, for each board.
     """
-    height, width = planes.shape[-3:-1]
-    ego = planes[..., 0]
-    window = jnp.concatenate([planes, jnp.ones_like(planes[..., :1])], axis=-1)
-    for axis, size in ((window.ndim - 3, height), (window.ndim - 2, width)):
-        here = jnp.sum(ego, axis=-1 if axis == window.ndim - 3 else -2)  # [..., size] one-hot
-        shape = [(0, 0)] * window.ndim
-        moved = jnp.zeros(())
-        for place in range(size):
-            shape[axis] = (size - 1 - place, place)
-            there = here[..., place].reshape(*here.shape[:-1], 1, 1, 1)
-            moved = moved + there * jnp.pad(window, shape)
-        window = moved
-    return window
+    board = jnp.ones_like(planes[..., :1])
+    return seen_from(planes[..., 0], jnp.concatenate([planes, board], axis=-1))
 
 
 class Conditioned(eqx.Module):
