@@ -1,11 +1,15 @@
 """The adapter to SMAC's interface, with a stand-in that follows it exactly."""
 
+import json
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from smac_double import FakeStarCraft2Env
 
+import coplay
 from coplay import UserError
 from coplay.evaluation.host_match import host_table
 from coplay.evaluation.match import play_match
@@ -80,6 +84,34 @@ def test_played_in_workers_with_win_rate() -> None:
     np.testing.assert_array_equal(match.reward[:, 0], match.reward[:, 1])
     # Only a battle that is won pays more than the damage that can be done.
     np.testing.assert_array_equal(match.scores["won"] == 1, match.reward[:, 0] >= 10)
+
+
+def test_teams_learn_from_what_they_remembered(tmp_path: Path) -> None:
+    """Pieces of rollouts begin with the memories that players in other processes' battles noted:
+    then every update begins with the very policy that played."""
+    coplay.train(
+        "hyper-mappo",
+        "smac:3m",
+        tmp_path / "run",
+        game_fields={"options": ("module=smac_double:FakeStarCraft2Env",), "workers": 1},
+        steps=48,
+        copies=2,
+        rollout=8,
+        chunk=2,
+        memory="gru",
+        hidden=(6,),
+        units=5,
+        context_width=6,
+        context_units=5,
+        actor_rate=0.05,
+        hyper_rate=0.05,
+        epochs=1,
+        block=1,
+        episodes=2,
+    )
+    rows = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").open()]
+    assert len(rows) == 3
+    assert max(row[f"ratio_error/seat_{seat}"] for row in rows for seat in range(3)) < 1e-5
 
 
 def test_critics_see_the_state_of_the_world() -> None:
