@@ -4,7 +4,8 @@ That script is not part of JaxMARL's wheel, so it cannot run beside ours here. T
 defaults for recurrent MAPPO, so that its figure on the same machine can be put beside: a gated
 recurrent unit of 128 and two layers of 128 (it has one of them behind the unit, we have both before
 it: products of the same number and shapes), no normalised layers, rollouts of 128 steps through all
-of which gradients go back, 4 epochs of 4 minibatches, a critic on the state of the world.
+of which gradients go back, 4 epochs of 4 minibatches, a critic on the state of the world. Beside it
+the same with rollouts cut into pieces: as many samples in every minibatch, in fewer, wider steps.
 """
 
 from typing import Any
@@ -26,6 +27,7 @@ from coplay.training.block import init_state, one_iteration
 from coplay.training.phases import Phase
 
 STEPS = 128
+PIECE = 32
 MIRRORED: dict[str, Any] = {
     "hidden": (128, 128),
     "units": 128,
@@ -41,12 +43,15 @@ def team_training(name: str, copies: int) -> list[Work]:
     """HyperMAPPO and recurrent MAPPO, feed-forward HyperMAPPO and MAPPO, all on the same game; the
     last is the limit of the others."""
     game = make_game(name)
+    recurrent = MIRRORED | {"memory": "gru"}
+    pieces = MAPPOConfig(**recurrent | {"chunk": PIECE})
     hyper = MIRRORED | {"context_width": 64, "context_units": 64, "latent": 8}
     return [
         _work(
             game, "HyperMAPPO, last layer, latent 8", HyperMAPPO, HyperMAPPOConfig(**hyper), copies
         ),
-        _work(game, "MAPPO, gru 128", MAPPO, MAPPOConfig(**MIRRORED, memory="gru"), copies),
+        _work(game, "MAPPO, gru 128", MAPPO, MAPPOConfig(**recurrent), copies),
+        _work(game, f"MAPPO, gru 128, pieces of {PIECE} steps", MAPPO, pieces, copies),
         _work(game, "MAPPO, feed-forward", MAPPO, MAPPOConfig(**MIRRORED), copies),
     ]
 
