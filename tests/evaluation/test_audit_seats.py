@@ -14,7 +14,13 @@ from coplay.evaluation.audit import Audit, Check
 from coplay.evaluation.audit_seats import STAGES, audit_seats
 from coplay.evaluation.seat_fairness import compare_seats, fairness_checks
 from coplay.evaluation.seat_learning import fewest_seeds
-from coplay.evaluation.seat_rotation import difference, game_checks, learner_checks
+from coplay.evaluation.seat_rotation import (
+    Learned,
+    _update_check,
+    difference,
+    game_checks,
+    learner_checks,
+)
 from coplay.games import GAMES
 from coplay.games.stag_hunt import StagHunt, StagHuntConfig
 from coplay.minds.networks import view_shape
@@ -167,6 +173,29 @@ def test_a_learner_that_shows_its_stages_has_them_named(kind: type, stage: str) 
 def test_order_of_updates_is_named_too() -> None:
     failed = [c for c in audited(planted.InOrder, planted.ReinforceConfig()).checks if not c.passed]
     assert any("depend on each other's order" in check.detail for check in failed)
+
+
+@pytest.mark.parametrize(
+    ("apart", "rounding", "passed"),
+    [
+        (5e-4, 0.0, True),
+        (0.02, 1e-5, False),
+        (0.02, 0.01, True),
+        (0.2, 0.01, False),
+        (0.2, 1, False),
+    ],
+)
+def test_what_a_learner_makes_of_rounding_is_allowed(
+    apart: float, rounding: float, passed: bool
+) -> None:
+    def learned(changes: list[float]) -> Learned:
+        return Learned((np.zeros(1),) * 2, tuple(np.array([x]) for x in changes), {}, {})
+
+    turned = [learned([1.0, 2.0]), learned([2.0, 1.0 + apart])]
+    orders = [np.array([0, 1]), np.array([1, 0])]
+    check = _update_check(turned, orders, np.array([1.0, 2.0]), lambda: rounding)
+    assert check.passed == passed, check.detail
+    assert ("last digit" in check.detail) == (apart > 1e-3)
 
 
 def test_differences_are_relative_and_illegal_actions_have_no_size() -> None:
