@@ -86,6 +86,7 @@ def test_played_in_workers_with_win_rate() -> None:
     np.testing.assert_array_equal(match.scores["won"] == 1, match.reward[:, 0] >= 10)
 
 
+@pytest.mark.slow
 def test_teams_learn_from_what_they_remembered(tmp_path: Path) -> None:
     """Pieces of rollouts begin with the memories that players in other processes' battles noted:
     then every update begins with the very policy that played."""

@@ -50,6 +50,7 @@ def test_off_is_mappo_bit_for_bit() -> None:
     assert np.abs(np.diff(plain[2], axis=0)).max() > 1e-4  # something was learned
 
 
+@pytest.mark.slow
 def test_at_the_start_it_is_mappo_and_then_it_is_not() -> None:
     fields = {"memory": "gru", "align_weight": 0.0}
     states, _, policies = course(MAPPO, 2, flat(fields))
@@ -67,6 +68,7 @@ def test_at_the_start_it_is_mappo_and_then_it_is_not() -> None:
     assert metrics["increment_norm"][0].min() > 0
 
 
+@pytest.mark.slow
 def test_base_gradients_at_the_start_are_those_of_mappo() -> None:
     plain, hyper = team(), team(kind=HyperMAPPO, align_weight=0.0)
     key, streams = jax.random.key(0), jnp.arange(3)
@@ -97,6 +99,7 @@ def test_base_gradients_at_the_start_are_those_of_mappo() -> None:
 # --- 3: every parameter is optimised ------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fields", [RICH, {"context": "slow", "increments": "team"}, {"use": "input"}]
 )
@@ -126,7 +129,9 @@ def first_ratio(learner: MAPPO, acting: MAPPO | None = None, game: Game = GAME) 
     return float(jax.jit(learner.first_ratio)(played.state, played.seen).max())
 
 
-@pytest.mark.parametrize("chunk", [2, 3, 12])
+@pytest.mark.parametrize(
+    "chunk", [2, *(pytest.param(length, marks=pytest.mark.slow) for length in (3, 12))]
+)
 def test_ratio_starts_at_one(chunk: int) -> None:
     learner = team(kind=HyperMAPPO, chunk=chunk, **RICH)
     played = play(learner)
@@ -138,6 +143,7 @@ def test_ratio_starts_at_one(chunk: int) -> None:
     assert float(jax.jit(learner.first_ratio)(played.state, played.seen).max()) < 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fields",
     [
@@ -218,6 +224,7 @@ def test_planted_bugs_are_caught(bug: type[HyperMAPPO]) -> None:
 # --- 6: the losses, and the target --------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_loss_weights_change_gradients_and_the_target_never_acts() -> None:
     learner = team(kind=HyperMAPPO, anchor_weight=0.1)
     played = play(learner)
@@ -253,6 +260,7 @@ def test_loss_weights_change_gradients_and_the_target_never_acts() -> None:
     np.testing.assert_array_equal(again.trajectory.log_policy, played.trajectory.log_policy)
 
 
+@pytest.mark.slow
 def test_target_is_synchronised_every_so_many_steps() -> None:
     fields = {"anchor_weight": 0.1, "anchor_every": 3}
     states, metrics, _ = course(HyperMAPPO, 3, flat(fields))
@@ -265,6 +273,7 @@ def test_target_is_synchronised_every_so_many_steps() -> None:
     assert metrics["anchor_loss"][0].max() > 0
 
 
+@pytest.mark.slow
 def test_players_of_other_teams_are_not_heard() -> None:
     """The same group with another team's number for one agent: the others no longer hear it."""
     learner = team(kind=HyperMAPPO, context="team", layers="all")
@@ -309,6 +318,7 @@ def gradient_memory(agents: int, copies: int) -> tuple[int, int]:
     return program.memory_analysis().temp_size_in_bytes, weights
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_agents_times_weights() -> None:
     """The same number of samples of 4 and of 16 agents."""
     samples = 16 * 4 * 32
