@@ -40,8 +40,8 @@ MIRRORED: dict[str, Any] = {
 
 
 def team_training(name: str, copies: int) -> list[Work]:
-    """HyperMAPPO and recurrent MAPPO, feed-forward HyperMAPPO and MAPPO, all on the same game; the
-    last is the limit of the others."""
+    """HyperMAPPO, recurrent MAPPO with whole rollouts and with pieces of them, and feed-forward
+    MAPPO, all on the same game; the last is the limit of the others."""
     game = make_game(name)
     recurrent = MIRRORED | {"memory": "gru"}
     pieces = MAPPOConfig(**recurrent | {"chunk": PIECE})

@@ -118,7 +118,7 @@ class NormedNetwork(eqx.Module):
         """Steps one after the other, see `Cell.unroll`: outputs, and the memory after each."""
         if self.cell is None:
             memories = jnp.broadcast_to(memory[:, None], (*alive.shape, memory.shape[-1]))
-            return self._headed(self._encoded(x, generated), generated), memories
+            return self.shown(x, memories, generated), memories
         # Time first, for the steps: inputs and outputs are narrower than what lies between them.
         x, cleared, alive = (jnp.swapaxes(y, 0, 1) for y in (x, cleared, alive))
         if generated is not None:

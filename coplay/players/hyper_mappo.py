@@ -157,7 +157,7 @@ class HyperMAPPO(MAPPO):
             return None
         config, memory = self.config, batch.memory
         slow = config.context == "slow"
-        z, memories = hyper.network.unroll(
+        z, _ = hyper.network.unroll(
             batch.context, memory.context[:, 0], batch.first & (not slow), batch.alive
         )
         if config.increments == "team":
@@ -165,7 +165,7 @@ class HyperMAPPO(MAPPO):
         now, before = accumulated(
             z, memory.latent[:, 0], batch.first, batch.alive, config.accumulation, slow
         )
-        return Context(now, before, memories)
+        return Context(now, before)
 
     def _generated(self, hyper: Any, context: Context | None) -> Generated | None:
         if context is None or hyper.heads is None:

@@ -79,12 +79,10 @@ class Batch(NamedTuple):
 
 
 class Context(NamedTuple):
-    """Contexts of all samples, those of the steps before, and the context network's memories after
-    each step, all [row, time, seat, ...]."""
+    """Contexts of all samples, and those of the steps before, [row, time, seat, latent]."""
 
     now: Float[Array, "row time seat latent"]
     before: Float[Array, "row time seat latent"]
-    memories: Float[Array, "row time seat size"]
 
 
 def samples(x: Shaped[Array, "row time *rest"]) -> Shaped[Array, "sample *rest"]:
