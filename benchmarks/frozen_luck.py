@@ -11,10 +11,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from coplay.games.board import uniform
+from coplay.games.board.board_game import uniform
 from coplay.games.stag_hunt import HUNT_STAG, StagHunt, StagHuntConfig
-from coplay.minds.planning import SearchConfig, mixed, search
-from coplay.minds.worlds import KnownWorld
+from coplay.search.known_policies import KnownWorld
+from coplay.search.planning import SearchConfig, mixed
+from coplay.search.root import search
 
 TREES = 128
 GAME = StagHunt(StagHuntConfig(height=2, width=3, players=2, stags=1, hares=1, horizon=6))

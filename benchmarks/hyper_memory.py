@@ -10,13 +10,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from coplay.games import make_game
-from coplay.minds.networks import view_shape
-from coplay.players.hyper_config import HyperMAPPOConfig
-from coplay.players.hyper_mappo import HyperMAPPO
-from coplay.players.mappo import MAPPO
-from coplay.players.mappo_config import MAPPOConfig
-from coplay.training.rollout import new_table, rollout
+from coplay.algorithms.mappo.config import MAPPOConfig
+from coplay.algorithms.mappo.hyper import HyperMAPPO
+from coplay.algorithms.mappo.hyper_config import HyperMAPPOConfig
+from coplay.algorithms.mappo.learner import MAPPO
+from coplay.games.registry import make_game
+from coplay.matches.rollout import new_table, rollout
+from coplay.nn.networks import view_shape
 
 STEPS, SAMPLES = 16, 4096
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from coplay.bench.measure import Work, measure
 from coplay.bench.search import arbitrary_searches, steps_alone
-from coplay.games import make_game
+from coplay.games.registry import make_game
 
 STEPS = 32
 

@@ -12,10 +12,10 @@ from typing import Any, Literal
 import tyro
 
 import coplay
-from coplay.games import make_game
-from coplay.games.board import uniform
-from coplay.minds.planning import SearchConfig
-from coplay.players.planner import KnownPlanner
+from coplay.algorithms.known_planner import KnownPlanner
+from coplay.games.board.board_game import uniform
+from coplay.games.registry import make_game
+from coplay.search.planning import SearchConfig
 
 
 @dataclass(frozen=True)

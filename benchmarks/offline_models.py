@@ -14,14 +14,15 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import tyro
 
-from coplay.commands.minds import PARTS
-from coplay.compilation import use_cache
-from coplay.evaluation.statistics import bootstrap_interval
+from coplay.cli.models import PARTS
+from coplay.core.compilation import use_cache
+from coplay.matches.dataset import load_dataset
+from coplay.matches.statistics import bootstrap_interval
 from coplay.reports.inspect_goals import figures_of
 from coplay.reports.inspected import seen_goals
-from coplay.training.dataset import load_dataset
-from coplay.training.pretrain_goals import load_goals, pretrain_goals
+from coplay.training.pretrain_goals import pretrain_goals
 from coplay.training.pretrain_world import pretrain_world
+from coplay.training.pretrained import load_goals
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,12 @@
 import jax
 import jax.numpy as jnp
 
+from coplay.algorithms.ppo.config import PPOConfig
+from coplay.algorithms.ppo.learner import PPO
 from coplay.bench.measure import Work, measure
 from coplay.bench.throughput import ROLLOUT, training
-from coplay.games import make_game
-from coplay.minds.networks import view_shape
-from coplay.players.ppo import PPO, PPOConfig
+from coplay.games.registry import make_game
+from coplay.nn.networks import view_shape
 from coplay.training.block import one_iteration
 from coplay.training.phases import Phase
 

@@ -14,10 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from coplay.minds import categorical
-from coplay.minds.code_inference import Prototypes
-from coplay.training.dataset import horizon_of, load_dataset, samples_of
-from coplay.training.pretrain_goals import lives_of, load_goals
+from coplay.matches.dataset import horizon_of, load_dataset, samples_of
+from coplay.models.goal_inference import Prototypes
+from coplay.nn import categorical
+from coplay.training.pretrain_goals import lives_of
+from coplay.training.pretrained import load_goals
 
 GAMES, LINES, EPISODES = 512, 64, 600
 

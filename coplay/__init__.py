@@ -3,36 +3,37 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from coplay.core.version import VERSION as __version__
+
 if TYPE_CHECKING:
+    from coplay.algorithms.registry import register_learner as register_learner
     from coplay.api import cross_play as cross_play
     from coplay.api import play as play
     from coplay.api import train as train
-    from coplay.errors import UserError as UserError
-    from coplay.games import make_game as make_game
-    from coplay.games import register_game as register_game
+    from coplay.core.errors import UserError as UserError
+    from coplay.games.adapters.pettingzoo_in import from_pettingzoo as from_pettingzoo
+    from coplay.games.adapters.pettingzoo_out import to_pettingzoo as to_pettingzoo
     from coplay.games.check import check_game as check_game
-    from coplay.games.pettingzoo_in import from_pettingzoo as from_pettingzoo
-    from coplay.games.pettingzoo_out import to_pettingzoo as to_pettingzoo
-    from coplay.players.seating import make_player as make_player
-    from coplay.players.seating import register_learner as register_learner
+    from coplay.games.registry import make_game as make_game
+    from coplay.games.registry import register_game as register_game
+    from coplay.training.players import make_player as make_player
 
-__version__ = "0.1.0"
 
 _WHERE = {
     "check_game": "coplay.games.check",
     "cross_play": "coplay.api",
-    "from_pettingzoo": "coplay.games.pettingzoo_in",
-    "make_game": "coplay.games",
-    "make_player": "coplay.players.seating",
+    "from_pettingzoo": "coplay.games.adapters.pettingzoo_in",
+    "make_game": "coplay.games.registry",
+    "make_player": "coplay.training.players",
     "play": "coplay.api",
-    "register_game": "coplay.games",
-    "register_learner": "coplay.players.seating",
-    "to_pettingzoo": "coplay.games.pettingzoo_out",
+    "register_game": "coplay.games.registry",
+    "register_learner": "coplay.algorithms.registry",
+    "to_pettingzoo": "coplay.games.adapters.pettingzoo_out",
     "train": "coplay.api",
-    "UserError": "coplay.errors",
+    "UserError": "coplay.core.errors",
 }
 
-__all__ = [*_WHERE]
+__all__ = [*_WHERE, "__version__"]
 
 
 def __getattr__(name: str) -> Any:

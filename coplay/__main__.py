@@ -1,6 +1,6 @@
 """`python -m coplay` is the command `coplay`."""
 
-from coplay.cli import main
+from coplay.cli.main import main
 
 if __name__ == "__main__":
     main()

@@ -4,17 +4,20 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from coplay.compilation import use_cache
-from coplay.errors import UserError, unknown
+from coplay.algorithms.registry import learner_parts
+from coplay.core.compilation import use_cache
+from coplay.core.errors import UserError, unknown
+from coplay.core.game import Game
+from coplay.core.group import group_players
+from coplay.core.player import Player
 from coplay.evaluation.cross_play import cross_play as cross_play_of
-from coplay.evaluation.match import play_match
-from coplay.games import game_parts, make_game
-from coplay.games.game import Game
-from coplay.players.player import Player, group_players
-from coplay.players.seating import learner_parts, make_player, split_seating
+from coplay.games.registry import game_parts, make_game
+from coplay.matches.match import play_match
 from coplay.training.config import RunConfig, TrainConfig, run_defaults
+from coplay.training.players import make_player
 from coplay.training.run import RunFolder
-from coplay.training.train import Trainer, Watcher
+from coplay.training.seating import split_seating
+from coplay.training.trainer import Trainer, Watcher
 
 
 def play(

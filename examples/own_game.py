@@ -12,7 +12,8 @@ import jax
 import jax.numpy as jnp
 
 import coplay
-from coplay.games import Game, Observation, Outcome, register_game
+from coplay.core.game import Game, Observation, Outcome
+from coplay.games.registry import register_game
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 import jax.numpy as jnp
 
 import coplay
-from coplay.minds.categorical import NEVER
-from coplay.players.player import Player
+from coplay.core.player import Player
+from coplay.nn.categorical import NEVER
 
 HUNT_HARE = 6
 

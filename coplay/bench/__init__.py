@@ -1,1 +1,2 @@
-"""Throughput, measured beside its limits in one run."""
+"""Throughput, measured beside its limits in one run.
+Not here: tests; no test measures time."""

@@ -7,13 +7,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
+from coplay.algorithms.hop.config import HOPConfig
+from coplay.algorithms.hop.learner import HOP
 from coplay.bench.measure import Work
 from coplay.bench.search import arbitrary_searches, steps_alone
-from coplay.games.game import Game
-from coplay.minds.networks import view_shape
-from coplay.players.hop import HOP
-from coplay.players.hop_config import HOPConfig
-from coplay.training.rollout import new_table, rollout
+from coplay.core.game import Game
+from coplay.matches.rollout import new_table, rollout
+from coplay.nn.networks import view_shape
 
 COPIES, STEPS = 32, 4
 

@@ -12,17 +12,17 @@ import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 from rich.table import Table
 
+from coplay.algorithms.hop_plus.config import HopPlusConfig
+from coplay.algorithms.hop_plus.learner import HopPlus
+from coplay.algorithms.hop_plus.models import HopPlusState, Watched
 from coplay.bench.measure import Work, measure
-from coplay.games import make_game
-from coplay.games.game import Game
-from coplay.minds.networks import view_shape
-from coplay.players.hop_plus import HopPlus
-from coplay.players.hop_plus_config import HopPlusConfig
-from coplay.players.hop_plus_models import HopPlusState, Watched
+from coplay.core.game import Game
+from coplay.games.registry import make_game
+from coplay.matches.rollout import rollout
+from coplay.nn.networks import view_shape
 from coplay.reports.results import console_for_tables, print_json
 from coplay.training.block import groups_of, init_state, one_iteration
 from coplay.training.phases import Phase
-from coplay.training.rollout import rollout
 
 
 @dataclass(frozen=True)

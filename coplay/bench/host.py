@@ -8,14 +8,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from coplay.evaluation.host_match import host_act, host_table
-from coplay.games import make_game
-from coplay.games.host_game import HostGame
-from coplay.host.pool import cores
-from coplay.players.player import group_players
-from coplay.players.scripted import Random
-from coplay.training.host import host_rollout
-from coplay.training.rollout import Table
+from coplay.algorithms.scripted import Random
+from coplay.core.group import group_players
+from coplay.games.adapters.worker_game import HostGame
+from coplay.games.adapters.workers.pool import cores
+from coplay.games.registry import make_game
+from coplay.matches.rollout import Table
+from coplay.matches.worker_match import host_act, host_table
+from coplay.matches.worker_rollout import host_rollout
 
 MODULE = "mpe2.simple_spread_v3"
 COPIES, STEPS = 32, 25  # an episode of the environment has 25 steps

@@ -7,12 +7,12 @@ import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 from coplay.bench.measure import Work
-from coplay.errors import UserError
-from coplay.games import make_game
-from coplay.games.jaxmarl_in import JaxmarlGame, quiet
-from coplay.players.player import group_players
-from coplay.players.seating import make_player
-from coplay.training.rollout import new_table, rollout
+from coplay.core.errors import UserError
+from coplay.core.group import group_players
+from coplay.games.adapters.jaxmarl import JaxmarlGame, quiet
+from coplay.games.registry import make_game
+from coplay.matches.rollout import new_table, rollout
+from coplay.training.players import make_player
 
 COPIES, STEPS = 1024, 32
 

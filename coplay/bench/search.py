@@ -16,13 +16,15 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
 from rich.table import Table
 
 from coplay.bench.measure import Work, measure, peak_memory_mb
-from coplay.errors import UserError
-from coplay.games import make_game
-from coplay.games.game import Game, State
-from coplay.minds.aimless import WithAimless
-from coplay.minds.characters import ITSELF
-from coplay.minds.networks import Network, ViewShape, view_shape
-from coplay.minds.planning import (
+from coplay.core.errors import UserError
+from coplay.core.game import Game, State
+from coplay.games.registry import make_game
+from coplay.models.goal_planning import Believed, GoalWorld
+from coplay.models.personas import ITSELF
+from coplay.models.random_goal import WithAimless
+from coplay.nn.networks import Network, ViewShape, view_shape
+from coplay.reports.results import console_for_tables, print_json
+from coplay.search.planning import (
     Mind,
     Position,
     SearchConfig,
@@ -31,10 +33,8 @@ from coplay.minds.planning import (
     begin,
     expected,
     own,
-    search,
 )
-from coplay.minds.worlds import Believed, GoalWorld
-from coplay.reports.results import console_for_tables, print_json
+from coplay.search.root import search
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
+from coplay.algorithms.mappo.config import MAPPOConfig
+from coplay.algorithms.mappo.hyper import HyperMAPPO
+from coplay.algorithms.mappo.hyper_config import HyperMAPPOConfig
+from coplay.algorithms.mappo.learner import MAPPO
 from coplay.bench.measure import Work
-from coplay.games import make_game
-from coplay.games.game import Game
-from coplay.minds.networks import view_shape
-from coplay.players.hyper_config import HyperMAPPOConfig
-from coplay.players.hyper_mappo import HyperMAPPO
-from coplay.players.learner import Learner
-from coplay.players.mappo import MAPPO
-from coplay.players.mappo_config import MAPPOConfig
+from coplay.core.game import Game
+from coplay.core.learner import Learner
+from coplay.games.registry import make_game
+from coplay.nn.networks import view_shape
 from coplay.training.block import init_state, one_iteration
 from coplay.training.phases import Phase
 

@@ -19,22 +19,23 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 from rich.table import Table
 
+from coplay.algorithms.hop.config import HOPConfig
+from coplay.algorithms.ppo.config import PPOConfig
+from coplay.algorithms.ppo.learner import PPO, PPOState
 from coplay.bench.decisions import deciding, in_simulations
 from coplay.bench.host import host_rows
 from coplay.bench.jaxmarl import jaxmarl_stepping
 from coplay.bench.measure import Speed, Work, measure, peak_memory_mb
 from coplay.bench.teams import team_training
-from coplay.games import make_game
-from coplay.games.game import Game
-from coplay.minds.networks import view_shape
-from coplay.players.hop_config import HOPConfig
-from coplay.players.player import group_players
-from coplay.players.ppo import PPO, PPOConfig, PPOState
-from coplay.players.seating import make_player
+from coplay.core.game import Game
+from coplay.core.group import group_players
+from coplay.games.registry import make_game
+from coplay.matches.rollout import new_table, rollout
+from coplay.nn.networks import view_shape
 from coplay.reports.results import console_for_tables, print_json
 from coplay.training.block import init_state, one_iteration
 from coplay.training.phases import Phase
-from coplay.training.rollout import new_table, rollout
+from coplay.training.players import make_player
 
 STEPPING_COPIES, STEPPING_STEPS = 1024, 32
 COPIES, ROLLOUT, EPOCHS, MINIBATCHES = 256, 32, 4, 4
@@ -244,7 +245,7 @@ jax.config.update("jax_compilation_cache_dir", {cache!r})
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 from pathlib import Path
 from coplay.api import make_config
-from coplay.training.train import Trainer, Watcher
+from coplay.training.trainer import Trainer, Watcher
 config = make_config("ppo", "stag-hunt", {{}}, {{"steps": 8192, "block": 4}})
 trainer = Trainer(config, Path(sys.argv[1]) / sys.argv[2], Watcher())
 trainer._run_phase()

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from coplay.errors import UserError
-from coplay.evaluation.statistics import (
+from coplay.core.errors import UserError
+from coplay.matches.statistics import (
     aggregate_iqm,
     bootstrap_interval,
     improvement_interval,

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coplay.errors import UserError
-from coplay.evaluation.match import Match, play_match
-from coplay.games.game import Game
-from coplay.players.player import Player, group_players
-from coplay.players.seating import make_player
+from coplay.core.errors import UserError
+from coplay.core.game import Game
+from coplay.core.group import group_players
+from coplay.core.player import Player
+from coplay.matches.match import Match, play_match
+from coplay.training.players import make_player
 from coplay.training.run import RunFolder, load_players
 
 

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
-from coplay.compilation import QUICK
-from coplay.games.game import Game, Observation, Outcome, State
+from coplay.core.compilation import QUICK
+from coplay.core.game import Game, Observation, Outcome, State
 
 Faults = dict[str, Bool[Array, "..."]]
 """What could be wrong, in words -> where it is: [] or [seat]; with [copy, step] before it."""

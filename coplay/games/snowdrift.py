@@ -8,12 +8,18 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
 
-from coplay.errors import UserError
-from coplay.games.board import STAY, BoardGame, approach, check_board_fields, uniform
-from coplay.games.drawing import Icon, drift_icon
-from coplay.games.game import Observation, Outcome, ScriptedPolicy
-from coplay.games.goals import Goals, restricted
-from coplay.games.walls import WallMaps, draw_wall_maps
+from coplay.core.errors import UserError
+from coplay.core.game import Observation, Outcome, ScriptedPolicy
+from coplay.core.goals import Goals, restricted
+from coplay.games.board.board_game import (
+    STAY,
+    BoardGame,
+    approach,
+    check_board_fields,
+    uniform,
+)
+from coplay.games.board.drawing import Icon, drift_icon
+from coplay.games.board.walls import WallMaps, draw_wall_maps
 
 REMOVE = 5
 

@@ -9,13 +9,19 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
 
-from coplay.errors import UserError
-from coplay.games.board import STAY, BoardGame, approach, check_board_fields, uniform
-from coplay.games.drawing import Icon, hare_icon, stag_icon
-from coplay.games.game import Observation, Outcome, ScriptedPolicy
-from coplay.games.goals import Goals, restricted
-from coplay.games.walls import WallMaps, draw_wall_maps
-from coplay.sums import sum_in_order
+from coplay.core.errors import UserError
+from coplay.core.game import Observation, Outcome, ScriptedPolicy
+from coplay.core.goals import Goals, restricted
+from coplay.core.numerics import sum_in_order
+from coplay.games.board.board_game import (
+    STAY,
+    BoardGame,
+    approach,
+    check_board_fields,
+    uniform,
+)
+from coplay.games.board.drawing import Icon, hare_icon, stag_icon
+from coplay.games.board.walls import WallMaps, draw_wall_maps
 
 HUNT_STAG, HUNT_HARE = 5, 6
 

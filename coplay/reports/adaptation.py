@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from rich.table import Table
 
-from coplay.files import replacing
+from coplay.core.files import replacing
 from coplay.games.drawing import FAINT_INK, GRID, INK, seat_colour
 from coplay.reports.results import console_for_tables
 

@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from coplay.evaluation.audit import Audit, Check
-from coplay.files import replacing, write_json
+from coplay.core.files import replacing, write_json
+from coplay.evaluation.audits.checks import Audit, Check
 from coplay.games.drawing import FAINT_INK, GRID, INK, seat_colour
 from coplay.reports import page
 

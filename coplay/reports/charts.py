@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from coplay.files import replacing
+from coplay.core.files import replacing
 from coplay.games.drawing import FAINT_INK, GRID, INK
 from coplay.reports import page
 

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 from rich.table import Table
 
+from coplay.core.files import replacing, write_json
 from coplay.evaluation.compare import NON_STATIONARITY, ComparedRun, compare, marl_eval
-from coplay.files import replacing, write_json
 from coplay.games.drawing import FAINT_INK, GRID, INK, seat_colour
 from coplay.reports.results import console_for_tables, print_json
 

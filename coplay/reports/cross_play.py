@@ -11,9 +11,9 @@ from matplotlib.image import AxesImage
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from rich.table import Table
 
-from coplay.errors import UserError
+from coplay.core.errors import UserError
+from coplay.core.files import replacing
 from coplay.evaluation.cross_play import CrossPlay
-from coplay.files import replacing
 from coplay.games.drawing import INK
 from coplay.reports.results import console_for_tables, print_json
 

@@ -14,10 +14,10 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
-from coplay.errors import UserError
-from coplay.evaluation.statistics import bootstrap_interval, iqm
-from coplay.files import replacing
+from coplay.core.errors import UserError
+from coplay.core.files import replacing
 from coplay.games.drawing import FAINT_INK, GRID, INK, seat_colour
+from coplay.matches.statistics import bootstrap_interval, iqm
 
 WIDTH, HEIGHT, DPI = 900, 540, 100  # pixels of a picture, and its dots per inch
 

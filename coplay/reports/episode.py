@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from PIL import Image
 
-from coplay.errors import UserError
-from coplay.files import replacing
+from coplay.core.errors import UserError
+from coplay.core.files import replacing
+from coplay.core.game import Game, State
 from coplay.games.drawing import FAINT_INK, INK, Pen, text_width
-from coplay.games.game import Game, State
 
 # In place of an action: before the first, and after leaving (not "left", which is a move).
 NOTHING_YET, GONE = "-", "gone"

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from coplay.errors import UserError
-from coplay.evaluation.probes import by_step, fit_probe, principal, recognition, tsne
-from coplay.files import write_json
+from coplay.core.errors import UserError
+from coplay.core.files import write_json
+from coplay.evaluation.goal_probes import by_step, fit_probe, principal, recognition, tsne
 from coplay.games.drawing import FAINT_INK, INK
 from coplay.reports import charts, page
 from coplay.reports.inspected import SeenGoals

@@ -6,9 +6,9 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from coplay.files import write_json
+from coplay.core.files import write_json
 from coplay.games.drawing import INK
-from coplay.minds.opponent_model import Accuracy, accuracy
+from coplay.models.opponent_model import Accuracy, accuracy
 from coplay.reports import charts, page
 from coplay.reports.inspected import SeenGoals
 

@@ -8,7 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from matplotlib.axes import Axes
 
-from coplay.evaluation.world_quality import (
+from coplay.core.files import write_json
+from coplay.games.drawing import FAINT_INK, INK, seat_colour
+from coplay.matches.world_model_quality import (
     FAULTS,
     Imagined,
     Judged,
@@ -18,9 +20,7 @@ from coplay.evaluation.world_quality import (
     open_loop,
     psnr,
 )
-from coplay.files import write_json
-from coplay.games.drawing import FAINT_INK, INK, seat_colour
-from coplay.minds.world_model import expected_board
+from coplay.models.world_model import expected_board
 from coplay.reports import charts, page
 from coplay.reports.inspected import SeenWorld
 

@@ -4,19 +4,18 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from coplay.errors import UserError
-from coplay.evaluation.bayes_filter import Filtered
-from coplay.games import game_parts
-from coplay.games.game import Game
-from coplay.minds.goal_codes import GoalModel
-from coplay.minds.world_model import WorldModel
-from coplay.players.hop_plus import HopPlus
-from coplay.players.hop_plus_models import HopPlusState
+from coplay.algorithms.hop_plus.learner import HopPlus
+from coplay.algorithms.hop_plus.models import HopPlusState
+from coplay.core.errors import UserError
+from coplay.core.game import Game
+from coplay.games.registry import game_parts
+from coplay.matches.bayes_filter import Filtered
+from coplay.matches.dataset import Dataset, Samples, horizon_of, load_dataset, samples_of
+from coplay.models.goal_codes import GoalModel
+from coplay.models.world_model import WorldModel
 from coplay.training.collect import collect
-from coplay.training.dataset import Dataset, Samples, horizon_of, load_dataset, samples_of
-from coplay.training.pretrain import Pretrained, read_metrics
-from coplay.training.pretrain_goals import Foreseen, best_of, foreseen, lives_of, load_goals
-from coplay.training.pretrain_world import load_world
+from coplay.training.pretrain_goals import Foreseen, best_of, foreseen, lives_of
+from coplay.training.pretrained import Pretrained, load_goals, load_world, read_metrics
 from coplay.training.run import RunFolder, load_learner
 
 

@@ -5,7 +5,7 @@ import html
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from coplay.files import replacing
+from coplay.core.files import replacing
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 62rem; margin: 2rem auto;

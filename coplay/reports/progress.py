@@ -8,7 +8,11 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from coplay.training.train import Report, Watcher
+from coplay.core.game import Game
+from coplay.reports.curves import learning_curve
+from coplay.training.logs import read_rows
+from coplay.training.run import RunFolder
+from coplay.training.trainer import Report, Watcher
 
 
 class ProgressLine(Watcher):
@@ -44,6 +48,9 @@ class ProgressLine(Watcher):
         elif time.monotonic() - self.last > self.quiet_seconds or report.step >= report.steps:
             self.last = time.monotonic()
             self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def trained(self, folder: RunFolder, game: Game, title: str) -> None:
+        learning_curve(folder.curve_file, read_rows(folder.metrics_file), game.seats, title)
 
 
 def line(report: Report) -> str:

@@ -8,19 +8,20 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from coplay.errors import UserError, WorkerFailed
-from coplay.evaluation.audit import Audit
-from coplay.evaluation.match import Episode, play_match, record_episode
-from coplay.games.game import Game
-from coplay.games.host_game import HostGame
-from coplay.players.player import group_players
-from coplay.players.seating import is_learner, make_player, split_seating
+from coplay.core.errors import UserError, WorkerFailed
+from coplay.core.game import Game
+from coplay.core.group import group_players
+from coplay.evaluation.audits.checks import Audit
+from coplay.games.adapters.worker_game import HostGame
+from coplay.matches.match import Episode, play_match, record_episode
 from coplay.reports.curves import learning_curve
 from coplay.reports.episode import frames, terminal, write_gif
 from coplay.training.logs import read_rows
 from coplay.training.phases import plan_phases
+from coplay.training.players import make_player
 from coplay.training.run import RunFolder, make_game_of
-from coplay.training.train import Trainer, Watcher
+from coplay.training.seating import is_learner, split_seating
+from coplay.training.trainer import Trainer, Watcher
 
 REFERENCE_EPISODES = 4000
 TEXTS = ("run", "player", "game", "seating", "state")  # columns that are not numbers

@@ -8,11 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
-from coplay.games.game import Game
-from coplay.players.learner import LearnerState
-from coplay.players.player import Group, Memory
+from coplay.core.game import Game
+from coplay.core.group import Group
+from coplay.core.learner import LearnerState
+from coplay.core.player import Memory
+from coplay.core.trajectory import Trajectory
+from coplay.matches.rollout import Table, new_table, nothing_done, rollout
+from coplay.training.config import TrainConfig
 from coplay.training.phases import Phase
-from coplay.training.rollout import Table, Trajectory, new_table, nothing_done, rollout
 
 Counts = dict[str, Array]  # what one iteration counted, see `count`
 
@@ -30,10 +33,23 @@ def init_state(
     """The state before the first iteration."""
     learner_key, table_key = jax.random.split(key)
     learners = tuple(
-        learner.init(jax.random.fold_in(learner_key, index), streams)
+        learner.init(
+            jax.random.fold_in(learner_key, index),
+            streams,
+            phase.parts[index] if phase.parts else {},
+        )
         for index, learner in enumerate(phase.learners)
     )
     return TrainState(learners, new_table(game, groups_of(phase, learners), table_key, copies))
+
+
+def state_shapes(config: TrainConfig, game: Game, phase: Phase) -> TrainState:
+    """The shapes of a run's state in a phase, with its [seed] axis."""
+    one = jax.eval_shape(
+        lambda key: init_state(phase, game, key, config.run.copies, jnp.arange(game.seats)),
+        jax.random.key(0),
+    )
+    return jax.tree.map(lambda x: jax.ShapeDtypeStruct((config.run.seeds, *x.shape), x.dtype), one)
 
 
 def groups_of(phase: Phase, learners: tuple[LearnerState, ...]) -> tuple[Group, ...]:

@@ -5,18 +5,35 @@ program. Every entry carries a checksum, so a damaged file is noticed.
 """
 
 import json
+import platform
 import zipfile
 from pathlib import Path
 from typing import Any
 
+import equinox
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
-from coplay.errors import UserError
-from coplay.files import replacing
+from coplay.core.errors import UserError
+from coplay.core.files import replacing
+from coplay.core.version import VERSION
 
 NOTE = "note.json"
+
+
+def versions() -> dict[str, str]:
+    """What the numbers of a run may depend on."""
+    return {
+        "coplay": VERSION,
+        "python": platform.python_version(),
+        "jax": jax.__version__,
+        "equinox": equinox.__version__,
+        "optax": optax.__version__,
+        "numpy": np.__version__,
+        "backend": jax.default_backend(),
+    }
 
 
 class DamagedCheckpoint(Exception):

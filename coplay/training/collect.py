@@ -11,17 +11,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, PRNGKeyArray
 
-from coplay.errors import UserError
-from coplay.evaluation.match import one_step
-from coplay.games import game_parts
-from coplay.games.game import Game
-from coplay.games.goals import hindsight
-from coplay.games.host_game import HostGame
-from coplay.players.player import Group, group_players
-from coplay.players.scripted import Mix
-from coplay.players.seating import make_player
-from coplay.training.dataset import Dataset, Episodes, horizon_of
-from coplay.training.rollout import Table, new_table
+from coplay.algorithms.scripted import Mix
+from coplay.core.errors import UserError
+from coplay.core.game import Game
+from coplay.core.goals import hindsight
+from coplay.core.group import Group, group_players
+from coplay.games.adapters.worker_game import HostGame
+from coplay.games.registry import game_parts
+from coplay.matches.dataset import Dataset, Episodes, horizon_of
+from coplay.matches.match import one_step
+from coplay.matches.rollout import Table, new_table
+from coplay.training.players import make_player
 
 COPIES = 256
 

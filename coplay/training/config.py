@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from coplay.config import from_json, to_json
-from coplay.errors import UserError, unknown
-from coplay.games import game_parts
-from coplay.players.seating import learner_parts
+from coplay.algorithms.registry import learner_parts
+from coplay.core.config import from_json, to_json
+from coplay.core.errors import UserError, unknown
+from coplay.games.registry import game_parts
 
 
 @dataclass(frozen=True)

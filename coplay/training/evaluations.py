@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from coplay.evaluation.match import Match
+from coplay.matches.match import Match
 from coplay.training.logs import read_rows
 
 

@@ -10,7 +10,6 @@ import os
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,43 +19,16 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-import coplay
-from coplay.config import from_json, to_json
-from coplay.errors import UserError
-from coplay.files import write_json
-from coplay.games import game_parts
-from coplay.games.game import Game
+from coplay.core.config import to_json
+from coplay.core.errors import UserError
+from coplay.core.files import write_json
+from coplay.core.version import VERSION
+from coplay.matches.dataset import Dataset, refuse_if_taken
 from coplay.training import checkpoints
-from coplay.training.dataset import Dataset, refuse_if_taken
-from coplay.training.run import versions
+from coplay.training.pretrained import FitConfig, Pretrained
 
 Model = Any  # an equinox module
 Say = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class FitConfig:
-    """How a model is fitted to a dataset."""
-
-    epochs: int = 12
-    """Passes over the samples."""
-    batch: int = 2048
-    """Samples in each gradient step, about."""
-    learning_rate: float = 2e-3
-    """Step size of Adam, falling linearly to 0."""
-    gradient_clip: float = 1.0
-    """Largest norm of the gradient."""
-    held_out: float = 0.2
-    """Share of the episodes that is not learned from, to measure by."""
-    seed: int = 0
-    """Seed of all randomness."""
-
-    def __post_init__(self) -> None:
-        for name in ("epochs", "batch", "learning_rate", "gradient_clip"):
-            if getattr(self, name) <= 0:
-                raise UserError(f"{name} must be above 0, not {getattr(self, name)}")
-        if not 0 < self.held_out < 1:
-            raise UserError(f"held_out must be between 0 and 1, not {self.held_out}")
 
 
 class Task(NamedTuple):
@@ -130,27 +102,6 @@ def fit(
 # --- folders -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Pretrained:
-    """A folder of a model that was trained on a dataset.
-
-    part: "goals" or "world-model". data: the dataset's folder. game_name, game: of the
-    dataset. kinds: its mix. model, fit: the options.
-    """
-
-    part: str
-    data: str
-    game_name: str
-    game: Any
-    kinds: tuple[str, ...]
-    model: Any
-    fit: FitConfig
-
-    @property
-    def made_game(self) -> Game:
-        return game_parts(self.game_name)[1](self.game)
-
-
 class Source(NamedTuple):
     """What a model is trained on. data: the folder of the dataset. train, held: its parts."""
 
@@ -190,7 +141,7 @@ def write_pretrained(
     unfinished = out.with_name(f".{out.name}.{os.getpid()}.tmp")
     try:
         unfinished.mkdir()
-        described = {"coplay": coplay.__version__, "versions": versions()} | to_json(about)
+        described = {"coplay": VERSION, "versions": checkpoints.versions()} | to_json(about)
         write_json(unfinished / "config.json", described)
         (unfinished / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
         checkpoints.save(unfinished / "model.npz", model, {"part": part})
@@ -199,41 +150,3 @@ def write_pretrained(
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return summary
-
-
-def read_pretrained(folder: Path, part: str, kind: type) -> Pretrained:
-    """What a folder says about its model; `kind`: the class of the model's options."""
-    try:
-        data = json.loads((folder / "config.json").read_text())
-    except OSError as error:
-        raise UserError(
-            f"{folder} holds no pretrained model; make one with coplay pretrain {part}"
-        ) from error
-    except json.JSONDecodeError as error:
-        raise UserError(f"{folder / 'config.json'} is not JSON: {error}") from error
-    if data.get("part") != part:
-        raise UserError(f"{folder} holds {data.get('part', 'a run')}, not {part}")
-    where = f"{folder / 'config.json'}"
-    return Pretrained(
-        part=part,
-        data=data["data"],
-        game_name=data["game_name"],
-        game=from_json(game_parts(data["game_name"])[0], data["game"], f"{where}: game"),
-        kinds=tuple(data["kinds"]),
-        model=from_json(kind, data["model"], f"{where}: model"),
-        fit=from_json(FitConfig, data["fit"], f"{where}: fit"),
-    )
-
-
-def load_weights(folder: Path, like: Model) -> Model:
-    """The model of a folder, in the structure of `like`."""
-    try:
-        return checkpoints.load(folder / "model.npz", like)[0]
-    except checkpoints.DamagedCheckpoint as error:
-        raise UserError(f"damaged model: {error}; pretrain it anew") from error
-
-
-def read_metrics(folder: Path) -> list[dict[str, Any]]:
-    """The rows of a folder's record."""
-    text = (folder / "metrics.jsonl").read_text()
-    return [json.loads(line) for line in text.splitlines()]

@@ -9,9 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from coplay.evaluation.bayes_filter import Filtered, filtered
-from coplay.games.game import Observation
-from coplay.minds.goal_codes import (
+from coplay.core.errors import UserError
+from coplay.core.game import Observation
+from coplay.matches.bayes_filter import Filtered, filtered
+from coplay.matches.dataset import Dataset, Samples, horizon_of, packed, samples_of
+from coplay.models.goal_codes import (
     GoalConfig,
     GoalModel,
     Steps,
@@ -19,19 +21,11 @@ from coplay.minds.goal_codes import (
     new_goal_model,
     refuse_unknown_features,
 )
-from coplay.minds.networks import view_shape
-from coplay.minds.opponent_model import rank
-from coplay.training.dataset import Dataset, Samples, horizon_of, packed, samples_of
-from coplay.training.pretrain import (
-    FitConfig,
-    Say,
-    Source,
-    Task,
-    fit,
-    load_weights,
-    read_pretrained,
-    write_pretrained,
-)
+from coplay.models.opponent_model import rank
+from coplay.nn.networks import view_shape
+from coplay.training.players import make_player
+from coplay.training.pretrain import Say, Source, Task, fit, write_pretrained
+from coplay.training.pretrained import FitConfig
 
 
 class Lives(NamedTuple):
@@ -185,19 +179,8 @@ def pretrain_goals(
 
 def best_of(dataset: Dataset) -> Filtered | None:
     """What the Bayes filter says; None if the mix has players whose policy is not known."""
-    from coplay.errors import UserError
-
     try:
-        return filtered(dataset)
+        players = tuple(make_player(kind, dataset.game) for kind in dataset.kinds)
+        return filtered(dataset, players)
     except UserError:
         return None
-
-
-def load_goals(folder: Path) -> tuple[GoalModel, Any]:
-    """A pretrained goal model, and what its folder says about it."""
-    about = read_pretrained(folder, "goals", GoalConfig)
-    game = about.made_game
-    like = jax.eval_shape(
-        lambda key: GoalModel(about.model, view_shape(game), game.seats, key), jax.random.key(0)
-    )
-    return load_weights(folder, like), about

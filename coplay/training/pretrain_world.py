@@ -9,29 +9,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from coplay.evaluation.world_quality import figures, judge
-from coplay.games.game import Game
-from coplay.minds.networks import view_shape
-from coplay.minds.world_model import (
+from coplay.matches.dataset import Dataset, Samples, samples_of
+from coplay.matches.world_model_quality import figures, judge
+from coplay.models.world_model import (
     UNKNOWN,
     Transition,
     WorldConfig,
     WorldModel,
-    new_world_model,
     refuse_unseen,
     world_loss,
 )
-from coplay.training.dataset import Dataset, Samples, samples_of
-from coplay.training.pretrain import (
-    FitConfig,
-    Say,
-    Source,
-    Task,
-    fit,
-    load_weights,
-    read_pretrained,
-    write_pretrained,
-)
+from coplay.training.pretrain import Say, Source, Task, fit, write_pretrained
+from coplay.training.pretrained import FitConfig, fresh_world
 
 
 def reward_values(reward: np.ndarray, most: int) -> np.ndarray:
@@ -39,12 +28,6 @@ def reward_values(reward: np.ndarray, most: int) -> np.ndarray:
     values, counts = np.unique(np.round(reward.astype(np.float64), 4), return_counts=True)
     kept = values[np.argsort(-counts, kind="stable")][:most]
     return np.concatenate([kept, np.full(most - len(kept), UNKNOWN)]).astype(np.float32)
-
-
-def fresh_world(game: Game, config: WorldConfig, seed: int) -> WorldModel:
-    refuse_unseen(game)
-    planes = view_shape(game).planes[2]
-    return new_world_model(config, planes, game.seats, game.actions, jax.random.key(seed))
 
 
 def pretrain_world(
@@ -90,11 +73,3 @@ def pretrain_world(
     model, record = fit(start, task, options, say)
     found = figures(judge(model, test), test)
     return write_pretrained(out, "world-model", source, config, options, model, record, found)
-
-
-def load_world(folder: Path) -> tuple[WorldModel, Any]:
-    """A pretrained world model, and what its folder says about it."""
-    about = read_pretrained(folder, "world-model", WorldConfig)
-    game = about.made_game
-    like = jax.eval_shape(lambda: fresh_world(game, about.model, 0))
-    return load_weights(folder, like), about

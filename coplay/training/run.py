@@ -6,31 +6,27 @@ learning_curve.png   episode.gif   began_with/
 
 import dataclasses
 import json
-import platform
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import equinox
 import jax
 import jax.numpy as jnp
-import numpy as np
-import optax
 
-import coplay
-from coplay.config import parse_fields
-from coplay.errors import UserError, unknown
-from coplay.files import write_json
-from coplay.games import game_parts
-from coplay.games.game import Game
-from coplay.minds.networks import ViewShape, view_shape
-from coplay.players.learner import Learner
-from coplay.players.player import Player
+from coplay.core.config import parse_fields
+from coplay.core.errors import UserError, unknown
+from coplay.core.files import write_json
+from coplay.core.game import Game
+from coplay.core.learner import Learner
+from coplay.core.player import Player
+from coplay.core.version import VERSION
+from coplay.games.registry import game_parts
+from coplay.nn.networks import ViewShape, view_shape
 from coplay.training import checkpoints
-from coplay.training.block import TrainState, init_state
 from coplay.training.config import TrainConfig
-from coplay.training.phases import Phase, plan_phases
+from coplay.training.learners import plan_learners
+from coplay.training.pretrained import load_models
 
 
 @dataclass(frozen=True)
@@ -86,7 +82,7 @@ class RunFolder:
             source, copy = getattr(config.learner, name), self._copy(name)
             if source and not (self.exists() and copy.exists()):
                 shutil.copytree(source, copy, dirs_exist_ok=True)
-        write_json(self.config_file, {"coplay": coplay.__version__} | config.as_json())
+        write_json(self.config_file, {"coplay": VERSION} | config.as_json())
 
     def _copy(self, name: str) -> Path:
         return self.path / "began_with" / name
@@ -123,30 +119,8 @@ def read_config(path: Path) -> TrainConfig:
     return TrainConfig.from_json(data, str(path))
 
 
-def versions() -> dict[str, str]:
-    """What the numbers of a run may depend on."""
-    return {
-        "coplay": coplay.__version__,
-        "python": platform.python_version(),
-        "jax": jax.__version__,
-        "equinox": equinox.__version__,
-        "optax": optax.__version__,
-        "numpy": np.__version__,
-        "backend": jax.default_backend(),
-    }
-
-
 def make_game_of(config: TrainConfig) -> Game:
     return game_parts(config.game_name)[1](config.game)
-
-
-def state_shapes(config: TrainConfig, game: Game, phase: Phase) -> TrainState:
-    """The shapes of a run's state in a phase, with its [seed] axis."""
-    one = jax.eval_shape(
-        lambda key: init_state(phase, game, key, config.run.copies, jnp.arange(game.seats)),
-        jax.random.key(0),
-    )
-    return jax.tree.map(lambda x: jax.ShapeDtypeStruct((config.run.seeds, *x.shape), x.dtype), one)
 
 
 def load_player(entry: str, game: Game, seat: int, greedy: bool = False) -> Player:
@@ -249,33 +223,40 @@ def _open(entry: str) -> _Opened:
     seed = seeds[0] if choice["seed"] is None else choice["seed"]
     if seed not in seeds:
         raise UserError(f"'{entry}': the run has the seeds {seeds}")
-    states, phase = load_learners(folder, config, make_game_of(config), best)
+    states, learners = load_learners(folder, config, make_game_of(config), best)
     of_seed = jax.tree.map(lambda x: x[seeds.index(seed)], states)
-    return _Opened(
-        entry, config, list(zip(phase.learners, of_seed, strict=True)), choice["seat"], fields
-    )
+    return _Opened(entry, config, list(zip(learners, of_seed, strict=True)), choice["seat"], fields)
 
 
 def load_learners(
     folder: RunFolder, config: TrainConfig, game: Game, best: bool
-) -> tuple[tuple[Any, ...], Phase]:
+) -> tuple[tuple[Any, ...], tuple[Learner, ...]]:
     """The states of a run's learners, [seed, ...], from its last (or best) checkpoint."""
-    phases = plan_phases(config, game)
-    shapes = state_shapes(config, game, phases[-1])
+    learners = tuple(plan_learners(config, game).values())
+    shapes = tuple(_shapes(learner, config, game) for learner in learners)
     saved = folder.checkpoints()
     if best and saved.best.exists():
         try:
-            return checkpoints.load(saved.best, shapes.learners)[0], phases[-1]
+            return checkpoints.load(saved.best, shapes)[0], learners
         except checkpoints.DamagedCheckpoint as error:
             raise UserError(f"damaged checkpoint: {error}; leave out @best") from error
     # The table differs from phase to phase; the learners do not.
     last: Exception = UserError(f"no checkpoint in {saved.folder}")
     for path in reversed(saved.all()):
         try:
-            return checkpoints.load(path, shapes.learners, part=".learners")[0], phases[-1]
+            return checkpoints.load(path, shapes, part=".learners")[0], learners
         except checkpoints.DamagedCheckpoint as error:
             last = error
     raise UserError(f"no usable checkpoint in {saved.folder}: {last}")
+
+
+def _shapes(learner: Learner, config: TrainConfig, game: Game) -> Any:
+    """The shapes of a learner's state, with the [seed] axis of a run."""
+    parts = load_models(learner.config, game)
+    one = jax.eval_shape(
+        lambda key: learner.init(key, jnp.arange(game.seats), parts), jax.random.key(0)
+    )
+    return jax.tree.map(lambda x: jax.ShapeDtypeStruct((config.run.seeds, *x.shape), x.dtype), one)
 
 
 def _check_same_game(entry: str, config: TrainConfig, own: Game, game: Game) -> None:

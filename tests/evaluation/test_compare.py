@@ -6,13 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from coplay import UserError, cli
+from coplay import UserError
+from coplay.algorithms.mappo.config import MAPPOConfig
+from coplay.algorithms.ppo.config import PPOConfig
+from coplay.cli import main as cli
+from coplay.core.files import write_json
 from coplay.evaluation.compare import load_runs, marl_eval, same_series
-from coplay.evaluation.statistics import iqm
-from coplay.files import write_json
 from coplay.games.stag_hunt import StagHuntConfig
-from coplay.players.mappo_config import MAPPOConfig
-from coplay.players.ppo import PPOConfig
+from coplay.matches.statistics import iqm
 from coplay.training.config import RunConfig, TrainConfig
 from coplay.training.run import RunFolder
 

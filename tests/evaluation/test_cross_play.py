@@ -9,10 +9,10 @@ import pytest
 from PIL import Image
 
 import coplay
-from coplay.cli import run as cli
-from coplay.errors import UserError
+from coplay.cli.main import run as cli
+from coplay.core.errors import UserError
 from coplay.evaluation.cross_play import _cell, cross_play, expand_seeds
-from coplay.evaluation.match import Match, _play_episodes
+from coplay.matches.match import Match, _play_episodes
 from coplay.training.run import RunFolder, load_players, make_game_of
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ games.
 from dataclasses import dataclass
 from fractions import Fraction
 
-from reference import DIRECTIONS, STAY, Cell, Player, moved, open_cell, path_lengths
+from tests.games.reference import DIRECTIONS, STAY, Cell, Player, moved, open_cell, path_lengths
 
 REMOVE = 5
 

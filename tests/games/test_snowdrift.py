@@ -7,14 +7,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import snowdrift_reference as reference
-from reference import Player
-from snowdrift_reference import REMOVE, Board, Rules
 
 import coplay
-from coplay.errors import UserError
+from coplay.core.errors import UserError
 from coplay.games.check import check_game
 from coplay.games.snowdrift import Snowdrift, SnowdriftConfig, SnowdriftState
+from tests.games import snowdrift_reference as reference
+from tests.games.reference import Player
+from tests.games.snowdrift_reference import REMOVE, Board, Rules
 
 QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 COPIES = 24

@@ -9,14 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import reference
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from reference import HUNT_STAG, STAY, Board, Player, Rules
 from scipy import stats
 
-from coplay.errors import UserError
+from coplay.core.errors import UserError
 from coplay.games.stag_hunt import StagHunt, StagHuntConfig, StagHuntState
+from tests.games import reference
+from tests.games.reference import HUNT_STAG, STAY, Board, Player, Rules
 
 SETTINGS = settings(max_examples=2, deadline=None, derandomize=True, database=None)
 

@@ -9,9 +9,9 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
-from coplay.errors import UserError
-from coplay.evaluation.statistics import bootstrap_interval, iqm
+from coplay.core.errors import UserError
 from coplay.games.drawing import seat_colour
+from coplay.matches.statistics import bootstrap_interval, iqm
 from coplay.reports.curves import learning_curve
 
 

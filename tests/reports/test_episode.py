@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from coplay.errors import UserError
-from coplay.files import replacing
-from coplay.games.game import Game
+from coplay.core.errors import UserError
+from coplay.core.files import replacing
+from coplay.core.game import Game
 from coplay.games.stag_hunt import (
     HUNT_HARE,
     HUNT_STAG,

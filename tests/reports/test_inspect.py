@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from coplay.cli import run
+from coplay.cli.main import run
 
 GAME = ["--game.height=3", "--game.width=3", "--game.players=3", "--game.hares=2"]
 TINY = ["--epochs", "2", "--batch", "64"]

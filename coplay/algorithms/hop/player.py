@@ -1,0 +1,243 @@
+"""The HOP player: what it believes of its co-players, and how it plans and acts by it."""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
+
+from coplay.algorithms.hop.config import HOPConfig
+from coplay.core.errors import UserError
+from coplay.core.game import Game, State
+from coplay.core.goals import Goals
+from coplay.core.player import Insight, Memory, Player, View
+from coplay.models import belief as beliefs
+from coplay.models.goal_planning import (
+    Believed,
+    GoalWorld,
+    circumstances,
+    draw_goals,
+    predict_others,
+)
+from coplay.models.personas import ITSELF, Salt
+from coplay.models.random_goal import WithAimless, with_chance
+from coplay.nn import categorical
+from coplay.nn.networks import Network, ViewShape, flatten
+from coplay.search.root import boltzmann, mean_over_draws, search
+
+
+class HOPMemory(NamedTuple):
+    """What a player knows of its co-players, the next seat first; kept across episodes.
+
+    weights: [copy, other, habit] of the habits, see `coplay.models.belief`.
+    counts: [copy, other, goal] goals realised so far in the episode.
+    belief: [copy, other, goal] probabilities of the goals.
+    """
+
+    weights: Float[Array, "copy other habit"]
+    counts: Integer[Array, "copy other goal"]
+    belief: Float[Array, "copy other goal"]
+
+
+class HOPPlayer(Player):
+    """Plans by its beliefs, or acts by its actor alone (planner=off). In a group every array has a
+    leading [seat] axis. opponents: a model per co-player, the next seat first, or one for all.
+    salt: of the characters it takes on. learning: it takes them on (`characters`)."""
+
+    actor: Network
+    critic: Network
+    opponents: Network
+    salt: Salt
+    config: HOPConfig = eqx.field(static=True)
+    shape: ViewShape
+    game_seats: int = eqx.field(static=True)
+    greedy: bool = eqx.field(static=True, default=False)
+    learning: bool = eqx.field(static=True, default=False)
+
+    def start(self, copies: int) -> Memory:
+        if self.config.direct_om:
+            return ()
+        others, goals = self.game_seats - 1, self.shape.goals + self.config.expects_aimless
+        habits = self.shape.habits + self.config.expects_aimless
+        first = beliefs.first_weights(self.config.prior, self.config.remember, habits)
+        return HOPMemory(
+            weights=jnp.broadcast_to(first, (copies, others, habits)),
+            counts=jnp.zeros((copies, others, goals), jnp.int8),
+            belief=jnp.full((copies, others, goals), 1.0 / max(goals, 1)),
+        )
+
+    def goals(self, game: Game) -> Goals:
+        return aimed_at(game, self.config)
+
+    def habits(self, memory: HOPMemory) -> Float[Array, "copy other habit"]:
+        """Probabilities of the co-players' habits."""
+        return beliefs.habit_prior(self.config.prior, self.config.concentration, memory.weights)
+
+    def prior(self, game: Game, state: State, memory: HOPMemory) -> Float[Array, "copy other goal"]:
+        """Probabilities of the co-players' goals, whatever they did in the episode."""
+        goals = self.goals(game)
+        open_ = jax.vmap(goals.open)(state)[:, 1:]
+        return goals.prior(self.habits(memory), memory.counts, open_)
+
+    def character(self, view: View) -> Int[Array, " copy"]:
+        """Who it is in this episode, see `coplay.models.personas`."""
+        if not self.learning:
+            return jnp.full_like(view.time, ITSELF)
+        return self.config.who(self.salt, view.episode, self.shape.drives, self.game_seats)
+
+    # --- deciding ------------------------------------------------------------------------------
+
+    def act(
+        self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
+    ) -> tuple[Float[Array, "copy action"], Memory]:
+        refuse_partial_views(game)
+        config = self.config
+        if not config.direct_om:
+            prior = self.prior(game, view.state, memory)
+            fresh = jnp.ones_like(view.alive) if not config.intra else view.time == 0
+            memory = memory._replace(belief=jnp.where(fresh[:, None, None], prior, memory.belief))
+        character = self.character(view)
+        if config.planner == "off":
+            logits = self.actor(self.situation(game, view, memory, character))
+        else:
+            q = self.plan(game, key, view, memory, character)
+            beta = jnp.where(character == ITSELF, config.beta, config.character_beta)[:, None]
+            logits = boltzmann(q, view.observation.legal, beta, config.normalise_q, config.q_range)
+        logits = jnp.where((character == self.shape.drives)[:, None], 0.0, logits)
+        if self.greedy:
+            logits = categorical.only_best(logits, view.observation.legal)
+        return logits, memory
+
+    def situation(
+        self, game: Game, view: View, memory: Memory, character: Int[Array, " copy"]
+    ) -> Float[Array, "copy input"]:
+        """What the actor sees: the ego view, the own drive, and what the others are believed to be
+        after, as the mean of the features of their goals."""
+        goals = None if self.config.direct_om else self.goals(game)
+        belief = jnp.zeros((*view.time.shape, 0, 0)) if goals is None else memory.belief
+        told = circumstances(game, view.state, goals, belief, character, self.shape.drives)
+        return flatten(view.observation, told)
+
+    def plan(
+        self,
+        game: Game,
+        key: PRNGKeyArray,
+        view: View,
+        memory: Memory,
+        character: Int[Array, " copy"],
+    ) -> Float[Array, "copy action"]:
+        """Q of every action: one search per draw of goals, averaged; or one for all of them. Trees
+        are [draw * copy]."""
+        config, copies = self.config, view.alive.shape[0]
+        draws = config.trees
+        seed_key, goal_key = jax.random.split(key)
+        seeds = jax.random.bits(seed_key, (draws * copies,), jnp.uint32)
+
+        def repeated(x: Array) -> Array:
+            return jnp.broadcast_to(x, (draws, *x.shape)).reshape(-1, *x.shape[1:])
+
+        state = jax.tree.map(repeated, view.state)
+        mind: Any = ()
+        habits = belief = jnp.zeros((draws * copies, self.game_seats - 1, 0))
+        if not config.direct_om:
+            belief, counts, habits = (
+                repeated(x) for x in (memory.belief, memory.counts, self.habits(memory))
+            )
+            luck = jax.random.uniform(goal_key, (belief.shape[0] * belief.shape[1],))
+            mind = Believed(draw_goals(luck.reshape(belief.shape[:2]), belief), counts)
+        world = GoalWorld(
+            self.actor,
+            self.critic,
+            self.opponents,
+            habits,
+            belief,
+            drive=repeated(character),
+            drives=self.shape.drives,
+            goals=None if config.direct_om else self.goals(game),
+            aimless=config.expects_aimless,
+            guides=config.guides and config.characters > 0,
+        )
+        found = search(world, game, config.search_config, state, mind, seeds)
+        return mean_over_draws(found, view.observation.legal, draws)
+
+    # --- believing -----------------------------------------------------------------------------
+
+    def notice(
+        self, game: Game, view: View, after: State, over: Bool[Array, " copy"], memory: Memory
+    ) -> Memory:
+        config = self.config
+        if config.direct_om:
+            return memory
+        goals = self.goals(game)
+        action = jax.vmap(game.last_actions)(after)[:, 1:].astype(jnp.int32)
+        alive = jax.vmap(game.alive)(view.state)[:, 1:]
+        belief = memory.belief
+        if config.intra:
+            likelihood = self.likelihood(game, view.state, action)
+            prior = self.prior(game, view.state, memory)
+            updated = beliefs.after_action(belief, likelihood, config.goal_change, prior)
+            belief = jnp.where(alive[..., None], updated, belief)
+        realised = jax.vmap(goals.realised)(view.state, after)[:, 1:]
+        kinds = jnp.arange(belief.shape[-1])
+        counts = memory.counts + (realised[..., None] == kinds).astype(jnp.int8)
+        memory = memory._replace(counts=counts)
+        open_ = jax.vmap(goals.open)(after)[:, 1:]
+        prior = self.prior(game, after, memory)
+        belief = beliefs.after_step(belief, prior, realised >= 0, open_, config.expects_aimless)
+        weights = memory.weights
+        if config.inter:
+            shown = jnp.where(over[:, None], goals.habit(counts), -1)
+            chance = (
+                jnp.where(over[:, None], belief[..., -1], 0.0) if config.expects_aimless else 0.0
+            )
+            weights = beliefs.with_episode(config.remember, weights, shown, chance)
+        counts = jnp.where(over[:, None, None], 0, counts).astype(jnp.int8)
+        return HOPMemory(weights, counts, belief)
+
+    def note(self, memory: Memory) -> Float[Array, "copy other goal"] | None:
+        """What is believed of the co-players."""
+        return None if self.config.direct_om else memory.belief
+
+    def insight(self, game: Game, view: View, memory: Memory) -> Insight:
+        """Beliefs about goals, and actions foreseen by the models, weighted by the beliefs."""
+        seen = jax.tree.map(lambda x: x[:, 1:], jax.vmap(game.observe)(view.state))
+        if self.config.direct_om:
+            none = jnp.zeros((*seen.legal.shape[:2], 0))
+            return Insight(None, jnp.exp(predict_others(self.opponents, seen, none)))
+        log_probs = self.foreseen(game, view.state)
+        action = jnp.sum(memory.belief[..., None] * jnp.exp(log_probs), axis=2)
+        return Insight(memory.belief[..., : self.shape.goals], action)
+
+    def foreseen(self, game: Game, state: State) -> Float[Array, "copy other goal action"]:
+        """Log-probabilities of what each co-player does in `state`, for every goal it may have."""
+        assert game.goals is not None
+        seen = jax.tree.map(lambda x: x[:, 1:], jax.vmap(game.observe)(state))
+        features = jax.vmap(game.goals.features)(state)[:, 1:]  # [copy, other, goal, feature]
+        log_probs = jax.vmap(
+            lambda goal: predict_others(self.opponents, seen, goal), in_axes=2, out_axes=2
+        )(features)
+        return with_chance(log_probs, seen.legal) if self.config.expects_aimless else log_probs
+
+    def likelihood(
+        self, game: Game, state: State, action: Int[Array, "copy other"]
+    ) -> Float[Array, "copy other goal"]:
+        """Log-probability of each co-player's action in `state`, for every goal it may have."""
+        log_probs = self.foreseen(game, state)
+        taken = jnp.broadcast_to(action[..., None], log_probs.shape[:-1])
+        return categorical.take(log_probs, taken)
+
+
+def aimed_at(game: Game, config: HOPConfig) -> Goals:
+    """What co-players may be after."""
+    assert game.goals is not None
+    return WithAimless(game.goals) if config.expects_aimless else game.goals
+
+
+def refuse_partial_views(game: Game) -> None:
+    """HOP plans on states: it may only where its seat sees all of them."""
+    if not game.full_view:
+        raise UserError(
+            f"HOP plans over the whole state of '{game.name}', but players here see only a part of "
+            "it: leave out game.view, or train ppo"
+        )

@@ -1,0 +1,413 @@
+"""HOP+: latent goals of co-players, a model of others, a model of the world, and PPO.
+
+The player (`player.py`) infers a goal code for every co-player and acts on its view and those
+codes, by its actor or by planning. One update of the learner, from top to bottom of
+`HopPlus.update`: codes of all steps; imagined steps, if there are to be any; PPO on real and
+imagined steps together (`algorithms/ppo`, unchanged: codes are further features of the view);
+then the models learn from their buffers.
+
+The models are of the game and of players in it, not of a seat, so all seats of a learner share
+them; actors and critics are as `parameters` says.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+
+from coplay.algorithms.hop_plus.config import HopPlusConfig
+from coplay.algorithms.hop_plus.imagined import Dreams
+from coplay.algorithms.hop_plus.models import HopPlusState, Models, Watched
+from coplay.algorithms.hop_plus.player import HopPlusMemory, HopPlusPlayer, ego_first
+from coplay.algorithms.ppo.learner import PPO, PPOState
+from coplay.core.errors import UserError
+from coplay.core.game import Game, Observation
+from coplay.core.group import Group
+from coplay.core.learner import Learner
+from coplay.core.numerics import masked_mean
+from coplay.core.trajectory import Trajectory, of_seats
+from coplay.models.code_planning import told
+from coplay.models.goal_codes import GoalModel, Steps, new_goal_model, refuse_unknown_features
+from coplay.models.imagination import Imagined
+from coplay.models.opponent_model import accuracy
+from coplay.models.world_model import WorldModel, new_world_model, refuse_unseen
+from coplay.nn.networks import ViewShape
+
+MEASURED = 64  # game copies in which it is measured how well actions are foreseen
+
+
+class HopPlus(Learner):
+    """See the module docstring."""
+
+    config: HopPlusConfig = eqx.field(static=True)
+    shape: ViewShape
+    game_seats: int = eqx.field(static=True)
+    seats: tuple[int, ...] = eqx.field(static=True)
+    active: tuple[int, ...] = eqx.field(static=True)
+
+    play_fields = HopPlusConfig.play_fields
+
+    def check(self, game: Game) -> None:
+        refuse_unknown_features(game)
+        if self.config.has_world:
+            refuse_unseen(game)
+        if self.game_seats < 2:
+            raise UserError("HOP+ thinks about co-players: the game needs at least two seats")
+
+    def check_rollout(self, steps: int) -> None:
+        if steps % self.config.line:
+            raise UserError(f"line ({self.config.line}) must divide the rollout ({steps} steps)")
+
+    def _checked(self, goals: GoalModel) -> GoalModel:
+        """A pretrained goal model; an error if it does not go with the configuration."""
+        folder, config = self.config.goals, goals.config
+        if config.goal_dim != self.config.goal_dim:
+            raise UserError(
+                f"goals '{folder}' have {config.goal_dim} numbers: give --goal-dim "
+                f"{config.goal_dim}"
+            )
+        if self.config.strangers and config.inference != "prototypes":
+            raise UserError(f"strangers are made of prototypes, and goals '{folder}' have none")
+        return goals
+
+    # --- parameters and players ----------------------------------------------------------------
+
+    @property
+    def _ppo(self) -> PPO:
+        """PPO on views with goal codes."""
+        shape, codes = self.shape, 0
+        if self.config.goal != "none":
+            codes = (self.game_seats - 1) * self.config.goal_dim
+        wide = ViewShape(shape.planes, shape.features + codes, shape.actions)
+        return PPO(
+            config=self.config,
+            shape=wide,
+            game_seats=self.game_seats,
+            seats=self.seats,
+            active=self.active,
+        )
+
+    @property
+    def _together(self) -> bool:
+        """Whether every seat of the game is its own, so that each is looked at only once."""
+        return self.active == tuple(range(self.game_seats))
+
+    @property
+    def _dreams(self) -> Dreams:
+        return Dreams(self.config, self.active, self._ppo._rows)
+
+    @property
+    def _models(self) -> Models:
+        return Models(self.config, self.shape, self.game_seats, self.active)
+
+    def init(
+        self,
+        key: PRNGKeyArray,
+        streams: Int[Array, " seat"],
+        parts: Mapping[str, Any] = MappingProxyType({}),
+    ) -> HopPlusState:
+        policy_key, goal_key, world_key = jax.random.split(key, 3)
+        config, shape = self.config, self.shape
+        goals = (
+            self._checked(parts["goals"])
+            if "goals" in parts
+            else new_goal_model(config.goal_config, shape, self.game_seats, goal_key)
+        )
+        world = None
+        if config.has_world:
+            world = (
+                parts["world_model"]
+                if "world_model" in parts
+                else new_world_model(
+                    config.world_config, shape.planes[2], self.game_seats, shape.actions, world_key
+                )
+            )
+
+        def start(model: GoalModel | WorldModel) -> Any:
+            return self._models.optimiser.init(ravel_pytree(model)[0])
+
+        return HopPlusState(
+            policy=self._ppo.init(policy_key, streams),
+            goals=goals,
+            world=world,
+            goals_optimiser=start(goals),
+            world_optimiser=None if world is None else start(world),
+            lives=self._models.no_lives(goals.config.remembered),
+            steps=None if world is None else self._models.no_steps(),
+            lines=jnp.int32(0),
+            rows=jnp.int32(0),
+            rounds=jnp.int32(0),
+        )
+
+    def group(self, state: HopPlusState) -> Group:
+        inner = self._ppo.group(state.policy)
+        rows = self._ppo._rows
+        critic = jax.tree.map(lambda x: x[rows], state.policy.critic)
+        actor, identity = inner.player.actor, inner.player.identity  # type: ignore[attr-defined]
+        if inner.shared:
+            critic = jax.tree.map(lambda x: x[0], critic)
+            models = (state.goals, state.world)
+        else:
+            count = len(self.active)
+            critic = jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *x.shape[1:])), critic)
+            models = jax.tree.map(
+                lambda x: jnp.broadcast_to(x, (count, *x.shape)), (state.goals, state.world)
+            )
+        player = HopPlusPlayer(
+            actor,
+            critic,
+            identity,
+            *models,
+            self.config,
+            self.game_seats,
+            self.config.plan_training,
+            together=self._together,
+        )
+        return Group(player, self.active, inner.shared)
+
+    def player(self, state: HopPlusState, seat: int, greedy: bool = False) -> HopPlusPlayer:
+        row = self.seats.index(seat) if self.config.parameters == "separate" else 0
+        actor, critic = jax.tree.map(lambda x: x[row], (state.policy.actor, state.policy.critic))
+        identity = state.policy.identity[0, seat]
+        planned = self.config.planner != "none"
+        return HopPlusPlayer(
+            actor,
+            critic,
+            identity,
+            state.goals,
+            state.world,
+            self.config,
+            self.game_seats,
+            True,
+            greedy or planned,
+        )
+
+    def alone(self, state: HopPlusState, seat: int, at: int) -> tuple["HopPlus", HopPlusState]:
+        """With empty buffers: what was played among others says little about new co-players."""
+        policy = self._ppo.alone(state.policy, seat, at)[1]
+        learner = dataclasses.replace(self, seats=(at,), active=(at,))
+        return learner, state._replace(
+            policy=policy,
+            lives=learner._models.no_lives(state.goals.config.remembered),
+            steps=None if state.world is None else learner._models.no_steps(),
+            lines=jnp.int32(0),
+            rows=jnp.int32(0),
+        )
+
+    # --- from what was played to lines and steps -----------------------------------------------
+
+    def watch(self, game: Game, trajectory: Trajectory) -> Watched:
+        steps, copies, seats = trajectory.alive.shape
+        assert trajectory.past is not None and trajectory.noted is not None
+        joint = jax.vmap(jax.vmap(game.last_actions))(trajectory.after).astype(jnp.int32)
+        alive = trajectory.alive
+        # In a life that goes on, the next row is its next step.
+        goes_on = jnp.concatenate([alive[1:], jnp.zeros_like(alive[:1])])
+        goes_on &= alive & ~trajectory.over[..., None]
+
+        def backward(later: tuple, row: tuple) -> tuple[tuple, tuple]:
+            count, gained = later
+            goes_on, reward, over = row
+            count = jnp.where(goes_on, count + 1, 0)
+            total = jnp.sum(reward, axis=-1, keepdims=True)
+            others = (total - reward) / max(seats - 1, 1)
+            gained = others + self.config.discount * jnp.where(over[:, None], 0.0, gained)
+            return (count, gained), (count, gained)
+
+        start = (jnp.zeros((copies, seats), jnp.int32), jnp.zeros((copies, seats)))
+        rows = (goes_on, trajectory.reward, trajectory.over)
+        left, target = jax.lax.scan(backward, start, rows, reverse=True)[1]
+
+        def lines(x: Shaped[Array, "time copy seat *rest"]) -> Shaped[Array, "line time *rest"]:
+            return jnp.moveaxis(x, 0, 2).reshape(copies * seats, steps, *x.shape[3:])
+
+        known = self._known(trajectory.noted[self.active])
+        fresh = trajectory.past.first & (not self.config.keep_memory)
+        lives = Steps(
+            observation=jax.tree.map(lines, trajectory.observation),
+            following=lines(trajectory.final.planes),
+            joint=lines(ego_first(joint)),
+            alive=lines(alive),
+            first=lines(fresh),
+            left=lines(left),
+            target=lines(target),
+            start=lines(known.goals)[:, 0],
+        )
+        after = jax.tree.map(lambda x: x[-1], trajectory.after)
+        still = jax.vmap(game.alive)(after) & ~trajectory.over[-1][:, None]
+        return Watched(
+            game=game,
+            lives=lives,
+            known=known,
+            own=of_seats(trajectory, self.active),
+            surest=jnp.exp(jnp.max(trajectory.log_policy, axis=-1)),
+            alive=alive,
+            joint=joint,
+            begins=trajectory.past.first[..., 0],
+            state=trajectory.state,
+            # A new episode begins with everybody in the game.
+            last_alive=still | trajectory.over[-1][:, None],
+            everyone_last=trajectory.last,
+        )
+
+    def _known(self, noted: HopPlusMemory) -> HopPlusMemory:
+        """What players knew of all seats when they decided, [time, copy, seat, ...]. Active seats
+        share a model, so all of them know the same."""
+        if self._together:
+            return jax.tree.map(lambda x: jnp.moveaxis(x[:, :, :, 0], 1, 2), noted)
+        place = (np.arange(self.game_seats) - self.active[0]) % self.game_seats
+        return jax.tree.map(lambda x: x[:, 0][:, :, place], noted)
+
+    # --- learning ------------------------------------------------------------------------------
+
+    def update(
+        self,
+        key: PRNGKeyArray,
+        state: HopPlusState,
+        trajectory: Watched,
+        progress: Float[Array, ""],
+    ) -> tuple[HopPlusState, dict[str, Float[Array, "seat *action"]]]:
+        imagine_key, policy_key, goal_key, world_key = jax.random.split(key, 4)
+        own, metrics = self._with_codes(state.goals, trajectory), self._foreseen(state, trajectory)
+        imagined = None
+        if self.config.imagines:
+            imagined = self._dreams.dream(imagine_key, state, trajectory)
+        policy, learned = self._learn_policy(policy_key, state.policy, own, imagined, progress)
+        metrics |= learned
+        state = self._models.fill(state._replace(policy=policy), trajectory)
+        due = state.rounds % self.config.model_every == 0
+        state, terms = self._models.learn(state, goal_key, world_key, due)
+        metrics |= {name: jnp.full(len(self.active), value) for name, value in terms.items()}
+        return state._replace(rounds=state.rounds + 1), metrics
+
+    def _foreseen(self, state: HopPlusState, new: Watched) -> dict[str, Array]:
+        """How well co-players' actions were foreseen, before anything is learned from them, in some
+        of the game copies."""
+        seats = self.game_seats
+        some = min(new.alive.shape[1], MEASURED) * seats
+        lives = jax.tree.map(lambda x: x[:some], new.lives)
+        z = jnp.moveaxis(new.known.z, 0, 2).reshape(-1, *new.known.z.shape[::3])[:some]
+        seen = state.goals.see(lives.observation)
+        log_probs = state.goals.foresee(seen, z, lives.observation.legal)
+        mask = lives.alive & jnp.asarray(np.tile(self._models.watched, some // seats))[:, None]
+        found = accuracy(log_probs, lives.joint[..., 0].astype(jnp.int32), mask)
+        count = len(self.active)
+        # Who knew every policy would be right as often as their most probable actions are taken.
+        best = masked_mean(new.surest, new.alive & self._models.watched, None)
+        metrics = {
+            "opponent_top1": jnp.full(count, found.top1),
+            "opponent_best_top1": jnp.full(count, best),
+            "opponent_top3": jnp.full(count, found.top3),
+            "opponent_held_loss": jnp.full(count, found.loss),
+        }
+        for name in ("counts", "ratio", "precision", "recall", "f1"):
+            value = getattr(found, name)
+            title = "opponent_count" if name == "counts" else f"opponent_{name}"
+            metrics[title] = jnp.broadcast_to(value, (count, *value.shape))
+        return metrics
+
+    def _with_codes(self, goals: GoalModel, new: Watched) -> Trajectory:
+        """The own trajectory with views that are told the goal codes the players acted by."""
+        own = new.own._replace(past=None, memory=None, episode_reward=None, episode_steps=None)  # type: ignore[arg-type]
+        if self.config.goal == "none":
+            return own
+        codes = new.known.z
+        last_codes = jnp.zeros_like(codes[0])
+        if self.config.goal == "inferred":
+            last_codes = goals.infer(self._after(goals, new), goals.see(new.everyone_last)).mean
+        return own._replace(
+            observation=self._tell(own.observation, codes, new.alive),
+            # At the horizon the code of the last step stands for the one after it.
+            final=self._tell(own.final, codes, new.alive),
+            last=self._tell(own.last, last_codes, new.last_alive),
+        )
+
+    def _after(self, goals: GoalModel, new: Watched) -> Float[Array, "copy seat units"]:
+        """The memory of all seats after the last step and its reset."""
+        copies, seats = new.alive.shape[1:]
+
+        def last(x: Shaped[Array, "line time *rest"]) -> Shaped[Array, "copy seat *rest"]:
+            return x[:, -1].reshape(copies, seats, *x.shape[2:])
+
+        view = jax.tree.map(last, new.lives.observation)
+        before = new.known.goals[-1]
+        after = goals.remember(before, goals.see(view), last(new.lives.joint))
+        after = jnp.where(new.alive[-1][..., None], after, before)
+        # A new episode begins with an empty memory, unless memory is kept.
+        ended = new.own.over[-1] & (not self.config.keep_memory)
+        return jnp.where(ended[:, None, None], 0.0, after)
+
+    def _tell(
+        self,
+        views: Observation,
+        codes: Float[Array, "*batch seat code"],
+        alive: Bool[Array, "*batch seat"],
+    ) -> Observation:
+        """Views [..., own, ...] of the active seats with the codes of their co-players."""
+        seats = self.game_seats
+        order = (np.array(self.active)[:, None] + np.arange(1, seats)) % seats  # [own, other]
+        features = told(views.features, codes[..., order, :], alive[..., order])
+        return views._replace(features=features)
+
+    # --- PPO -----------------------------------------------------------------------------------
+
+    def _learn_policy(
+        self,
+        key: PRNGKeyArray,
+        state: PPOState,
+        own: Trajectory,
+        imagined: Imagined | None,
+        progress: Float[Array, ""],
+    ) -> tuple[PPOState, dict[str, Float[Array, " seat"]]]:
+        """PPO on real and imagined steps together; rewards, returns and, once there are imagined
+        steps, losses of both apart."""
+        ppo, real = self._ppo, own.alive.shape[1]
+        both = own if imagined is None else _joined(own, imagined)
+        learning, batch = ppo._prepare(state, both)
+        new, metrics = ppo._improve(key, state, learning, batch, progress)
+        copy = np.arange(both.alive.shape[1])
+        parts = {"real": copy < real}
+        if imagined is not None:
+            first = real + self._dreams.counts(real)[0]
+            parts |= {"imagined": (copy >= real) & (copy < first), "strangers": copy >= first}
+            parts = {name: part for name, part in parts.items() if part.any()}
+        count = len(self.active)
+        if imagined is not None:
+            after = jax.tree.map(lambda x: x[ppo._rows], new)
+            masks = jnp.stack([batch.alive & part[:, None, None] for part in parts.values()])
+            terms = jax.vmap(ppo._terms, (0, 0, 1))(after, batch, masks)
+            for index, name in enumerate(parts):
+                metrics[f"{name}_policy_loss"] = terms.policy_loss[:, index].reshape(count)
+                metrics[f"{name}_value_loss"] = terms.value_loss[:, index].reshape(count)
+        for name, part in parts.items():
+            mask = batch.alive & part[:, None, None]
+            returns = jax.vmap(masked_mean, in_axes=(0, 0, None))(batch.target, mask, (0, 1))
+            counted = both.alive & part[:, None]
+            metrics[f"{name}_return"] = returns.reshape(count)
+            metrics[f"{name}_reward"] = masked_mean(both.reward, counted, (0, 1))
+        return (new if self.config.learn_policy else state), metrics
+
+
+def _joined(own: Trajectory, imagined: Imagined) -> Trajectory:
+    """Real and imagined steps, the imagined copies behind the real ones."""
+    fields = ("observation", "alive", "action", "log_policy", "reward", "terminated", "truncated")
+    parts = {
+        name: jax.tree.map(
+            lambda x, y: jnp.concatenate([x, y.astype(x.dtype)], axis=1),
+            getattr(own, name),
+            getattr(imagined, name),
+        )
+        for name in (*fields, "final")
+    }
+    last = jax.tree.map(
+        lambda x, y: jnp.concatenate([x, y.astype(x.dtype)]), own.last, imagined.last
+    )
+    over = jnp.concatenate([own.over, imagined.over[..., 0]], axis=1)
+    return own._replace(last=last, over=over, **parts)

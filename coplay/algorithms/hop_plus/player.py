@@ -1,0 +1,187 @@
+"""The player of HOP+: infers codes of what its co-players are after, and acts on them."""
+
+import math
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
+
+from coplay.algorithms.hop_plus.config import HopPlusConfig
+from coplay.core.game import Game, State
+from coplay.core.player import SEATS, Insight, Memory, Player, View
+from coplay.models.code_planning import CodeWorld, told
+from coplay.models.goal_codes import GoalModel
+from coplay.models.goal_inference import Prototypes
+from coplay.models.world_model import WorldModel
+from coplay.models.world_model_game import ImaginedGame, imagined_state
+from coplay.nn import categorical
+from coplay.nn.networks import Network, flatten
+from coplay.search.root import boltzmann, mean_over_draws, search
+
+
+class HopPlusMemory(NamedTuple):
+    """What is known of all players, ego-first: oneself as others see one, then the others.
+
+    goals: what is remembered of each, as `GoalModel.remember` gives. z: the codes of the last step
+    in which it acted.
+    """
+
+    goals: Float[Array, "copy seat units"]
+    z: Float[Array, "copy seat code"]
+
+
+def everyone(mine: Float[Array, "copy *rest"]) -> Float[Array, "copy seat *rest"]:
+    """What each seat of a group found out about itself, as all of them know it: ego-first. Only
+    where the group has all seats of the game, in their order."""
+    found = jax.lax.all_gather(mine, SEATS)  # [seat, copy, ...]
+    order = (jax.lax.axis_index(SEATS) + jnp.arange(found.shape[0])) % found.shape[0]
+    return jnp.moveaxis(found[order], 0, 1)
+
+
+def ego_first(joint: Integer[Array, "*batch seat"]) -> Integer[Array, "*batch seat seat"]:
+    """What all did, as each seat sees it: itself first."""
+    seats = joint.shape[-1]
+    return joint[..., (np.arange(seats)[:, None] + np.arange(seats)) % seats]
+
+
+class HopPlusPlayer(Player):
+    """Acts by its actor, or plans. In a group every array has a leading [seat] axis; the models'
+    are the same for all seats.
+
+    plans: whether the planner is used at all. together: the group has all seats of the game and one
+    goal model, so each seat infers what it looks like itself and the others are told: the same
+    codes at a fraction of the work.
+    """
+
+    actor: Network
+    critic: Network
+    identity: Float[Array, "*seat id"]
+    goals: GoalModel
+    world: WorldModel | None
+    config: HopPlusConfig = eqx.field(static=True)
+    game_seats: int = eqx.field(static=True)
+    plans: bool = eqx.field(static=True)
+    greedy: bool = eqx.field(static=True, default=False)
+    together: bool = eqx.field(static=True, default=False)
+
+    def start(self, copies: int) -> Memory:
+        config, size = self.goals.config, (copies, self.game_seats)
+        return HopPlusMemory(
+            jnp.zeros((*size, config.remembered)), jnp.zeros((*size, config.goal_dim))
+        )
+
+    def see(self, game: Game, view: View) -> Float[Array, "copy looked inputs"]:
+        """What the goal model makes of players' own views: of all, ego-first; of oneself alone if
+        players are `together`."""
+        if self.together:
+            return self.goals.see(jax.tree.map(lambda x: x[:, None], view.observation))
+        return self.goals.see(jax.vmap(game.observe)(view.state))
+
+    def infer(
+        self, memory: HopPlusMemory, seen: Float[Array, "copy looked inputs"]
+    ) -> tuple[Float[Array, "copy seat code"], Float[Array, "copy seat code"]]:
+        """Means and standard deviations of everybody's codes, ego-first."""
+        code = self.goals.infer(memory.goals[:, : seen.shape[1]], seen)
+        mean, spread = code.mean, jnp.exp(0.5 * code.log_variance)
+        if self.config.goal != "inferred":
+            return jnp.zeros_like(memory.z), jnp.zeros_like(memory.z)
+        if self.together:
+            mean, spread = everyone(mean[:, 0]), everyone(spread[:, 0])
+        return mean, spread
+
+    def act(
+        self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
+    ) -> tuple[Float[Array, "copy action"], Memory]:
+        config = self.config
+        mean, spread = self.infer(memory, self.see(game, view))
+        memory = memory._replace(z=mean)
+        legal = view.observation.legal
+        if config.planner == "none" or not self.plans:
+            observation = view.observation
+            if config.goal != "none":
+                alive = jax.vmap(game.alive)(view.state)[:, 1:]
+                features = told(observation.features, mean[:, 1:], alive)
+                observation = observation._replace(features=features)
+            logits = self.actor(flatten(observation, self.identity))
+        else:
+            code_key, seed_key = jax.random.split(key)
+            z = self.drawn_codes(code_key, memory, spread)
+            q = self.plan(game, seed_key, view, z, mean[:, 1:])
+            logits = boltzmann(q, legal, config.beta, True, config.q_range)
+        if self.greedy:
+            logits = categorical.only_best(logits, legal)
+        return logits, memory
+
+    def drawn_codes(
+        self, key: PRNGKeyArray, memory: HopPlusMemory, spread: Float[Array, "copy seat code"]
+    ) -> Float[Array, "draw copy other code"]:
+        """Codes that the co-players may have: prototypes as probable as they are, or normal around
+        the inferred means. What lies between prototypes is what nobody is after."""
+        mean, spread, draws = memory.z[:, 1:], spread[:, 1:], self.config.draws
+        inference = self.goals.inference
+        if isinstance(inference, Prototypes) and self.config.goal == "inferred":
+            luck = jax.random.uniform(key, (draws * math.prod(mean.shape[:2]),))
+            return inference.drawn(luck.reshape(draws, *mean.shape[:2]), memory.goals[:, 1:])
+        noise = jax.random.normal(key, (draws * mean.size,)).reshape(draws, *mean.shape)
+        return mean + spread * noise
+
+    def plan(
+        self,
+        game: Game,
+        key: PRNGKeyArray,
+        view: View,
+        z: Float[Array, "draw copy other code"],
+        known: Float[Array, "copy other code"],
+    ) -> Float[Array, "copy action"]:
+        """Q of every action: one search per draw of codes, averaged. Trees are [draw * copy].
+        known: the codes as inferred."""
+        config, copies = self.config, view.alive.shape[0]
+        state: Any = view.state
+        playing: Game = game
+        if config.plan_over == "model":
+            assert self.world is not None
+            playing = ImaginedGame(self.world, game.config.horizon)  # type: ignore[attr-defined]
+            state = jax.vmap(imagined_state, in_axes=(None, 0))(game, view.state)
+        state = jax.tree.map(
+            lambda x: jnp.broadcast_to(x, (config.draws, *x.shape)).reshape(-1, *x.shape[1:]), state
+        )
+        seeds = jax.random.bits(key, (config.draws * copies,), jnp.uint32)
+        world = CodeWorld(
+            self.actor,
+            self.critic,
+            self.goals,
+            self.identity,
+            z.reshape(-1, *z.shape[2:]),
+            jnp.tile(known, (config.draws, 1, 1)),
+            config.goal != "none",
+        )
+        found = search(world, playing, config.search_config(game.actions), state, (), seeds)
+        return mean_over_draws(found, view.observation.legal, config.draws)
+
+    def notice(
+        self, game: Game, view: View, after: State, over: Bool[Array, " copy"], memory: Memory
+    ) -> Memory:
+        seen = self.see(game, view)
+        count = seen.shape[1]
+        alive = jax.vmap(game.alive)(view.state)[:, :count, None]
+        joint = jax.vmap(game.last_actions)(after).astype(jnp.int32)
+        before = memory.goals[:, :count]
+        new = self.goals.remember(before, seen, ego_first(joint)[:, :count])
+        new = jnp.where(alive, new, before)
+        if not self.config.keep_memory:
+            new = jnp.where(over[:, None, None], 0.0, new)
+        return memory._replace(goals=everyone(new[:, 0]) if self.together else new)
+
+    def note(self, memory: Memory) -> HopPlusMemory:
+        """What it knew when it decided: of all, ego-first; of oneself alone if `together`."""
+        count = 1 if self.together else self.game_seats
+        return jax.tree.map(lambda x: x[:, :count], memory)
+
+    def insight(self, game: Game, view: View, memory: Memory) -> Insight:
+        """Actions foreseen by the opponent model with the inferred codes."""
+        views = jax.vmap(game.observe)(view.state)
+        others, z = jax.tree.map(lambda x: x[:, 1:], (views, memory.z))
+        return Insight(None, jnp.exp(self.goals.foresee(self.goals.see(others), z, others.legal)))

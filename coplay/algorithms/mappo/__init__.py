@@ -1,0 +1,1 @@
+"""MAPPO, and HyperMAPPO, whose actor weights a hypernetwork makes."""

@@ -1,0 +1,224 @@
+"""The player of MAPPO and HyperMAPPO, and what its networks are given.
+
+The same functions make the inputs while acting and while learning: what an agent learns from is
+what it acted on.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from coplay.core.game import Game
+from coplay.core.player import SEATS, Memory, Player, View
+from coplay.nn import categorical
+from coplay.nn.generated_weights import Generated, Heads
+from coplay.nn.global_state import world_of_one
+from coplay.nn.hypernetwork import ContextNetwork, next_context, team_mean
+from coplay.nn.layer_norm import NormedNetwork
+from coplay.nn.networks import flatten
+
+
+class Remembered(NamedTuple):
+    """What a player remembers; arrays of width 0 where it has no such memory.
+
+    actor, critic, context: of the networks. latent: the context of the last step, c.
+    """
+
+    actor: Float[Array, "*batch actor"]
+    critic: Float[Array, "*batch critic"]
+    context: Float[Array, "*batch context"]
+    latent: Float[Array, "*batch latent"]
+
+
+class Hyper(eqx.Module):
+    """A hypernetwork: the context network, and what contexts change in the actor (and in the
+    critic, if that is generated too)."""
+
+    network: ContextNetwork
+    heads: Heads | None
+    critic_heads: Heads | None = None
+
+
+class PlayConfig(NamedTuple):
+    """What acting depends on beside the parameters.
+
+    critic: what the critic sees. sizes: widths of the memories. ids: whether the hypernetwork is
+    told the seat's number. team: agents hear each other. increments_team: one context for all.
+    frozen: contexts stay as they are during an episode. accumulation: of contexts. as_input: the
+    context is an input of the actor. recurrent: whether actor and critic have a memory.
+    """
+
+    critic: str
+    sizes: tuple[int, int, int, int]
+    ids: bool = False
+    team: bool = False
+    increments_team: bool = False
+    frozen: bool = False
+    accumulation: float = 0.0
+    as_input: bool = False
+    recurrent: bool = False
+
+
+def critic_inputs(
+    mode: str,
+    view: Float[Array, "*batch inputs"],
+    world: Float[Array, "*batch numbers"] | None,
+    identity: Float[Array, "*#batch seats"],
+) -> Float[Array, "*batch all"]:
+    """What a critic is given. view: the seat's own, flattened, without identity. world: None where
+    the own view is all there is. identity: one-hot.
+
+    An agent that sees nothing at all, as the dead of SMAX and SMAC do, is shown nothing else
+    either: only its number.
+    """
+    if mode == "own":
+        return view
+    shown = view if world is None else world
+    if world is not None and mode == "agent-specific":
+        shown = jnp.concatenate([view, world], axis=-1)
+    sees = jnp.any(view != 0, axis=-1, keepdims=True)
+    ids = jnp.broadcast_to(identity, (*view.shape[:-1], identity.shape[-1]))
+    return jnp.concatenate([jnp.where(sees, shown, 0.0), ids], axis=-1)
+
+
+def context_inputs(
+    view: Float[Array, "*batch inputs"],
+    first: Bool[Array, "*batch"],
+    action: Int[Array, "*batch"],
+    reward: Float[Array, "*batch"],
+    identity: Float[Array, "*#batch seats"] | None,
+    actions: int,
+    keep: bool,
+) -> Float[Array, "*batch all"]:
+    """What a context network is given of one agent: its view, its last action one-hot, its last
+    reward, whether an episode begins, and its number if there is an identity.
+
+    keep: what was done and got last may have been in the episode before.
+    """
+    if not keep:
+        action, reward = jnp.where(first, -1, action), jnp.where(first, 0.0, reward)
+    parts = [
+        view,
+        (action[..., None] == jnp.arange(actions)).astype(jnp.float32),
+        reward[..., None],
+        first[..., None].astype(jnp.float32),
+    ]
+    if identity is not None:
+        parts.append(jnp.broadcast_to(identity, (*view.shape[:-1], identity.shape[-1])))
+    return jnp.concatenate(parts, axis=-1)
+
+
+class MAPPOPlayer(Player):
+    """Acts by an actor whose weights may depend on a context.
+
+    critic: its memory has to be kept up while the player learns; else None.
+    hyper: None for MAPPO.
+    identities: [seat of the group, seat] one-hot, one row for each seat that acts by these very
+        arrays; told: whether the actor sees its own.
+    team: [1] who belongs together: agents hear only those with the same number.
+    """
+
+    actor: NormedNetwork
+    critic: NormedNetwork | None
+    hyper: Hyper | None
+    identities: Float[Array, "*group row seats"]
+    team: Int[Array, "*group 1"]
+    config: PlayConfig = eqx.field(static=True)
+    told: bool = eqx.field(static=True)
+    greedy: bool = eqx.field(static=True, default=False)
+
+    def start(self, copies: int) -> Memory:
+        return Remembered(*(jnp.zeros((copies, size)) for size in self.config.sizes))
+
+    def act(
+        self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
+    ) -> tuple[Float[Array, "copy action"], Memory]:
+        first, own = view.time == 0, flatten(view.observation)
+        identity = _own_row(self.identities)
+        actor, critic = (jnp.where(first[:, None], 0.0, x) for x in (memory.actor, memory.critic))
+        generated, context, latent = self._generated(view, own, first, identity, memory)
+        x = self._actor_inputs(own, identity, latent)
+        logits, actor = self.actor.step(x, actor, generated)
+        if self.critic is not None and self.config.recurrent:
+            world = None
+            if self.config.critic != "own" and not game.views_show_all:
+                world = world_of_one(game, view.state, view.observation)
+            shown = critic_inputs(self.config.critic, own, world, identity)
+            # Only the memory counts here, which no generated layer comes before.
+            critic = self.critic.step(shown, critic)[1]
+        new = Remembered(actor, critic, context, latent)
+        memory = jax.tree.map(lambda x, old: jnp.where(view.alive[:, None], x, old), new, memory)
+        if self.greedy:
+            logits = categorical.only_best(logits, view.observation.legal)
+        return logits, memory
+
+    def note(self, memory: Memory) -> Remembered | None:
+        """All that it remembers, if it learns: learning begins in the midst of rollouts."""
+        return None if self.critic is None else memory
+
+    def _actor_inputs(
+        self,
+        own: Float[Array, "copy inputs"],
+        identity: Float[Array, " seats"],
+        latent: Float[Array, "copy latent"],
+    ) -> Float[Array, "copy all"]:
+        parts = [own]
+        if self.told:
+            parts.append(jnp.broadcast_to(identity, (len(own), len(identity))))
+        if self.config.as_input:
+            parts.append(latent)
+        return jnp.concatenate(parts, axis=-1)
+
+    def _generated(
+        self,
+        view: View,
+        own: Float[Array, "copy inputs"],
+        first: Bool[Array, " copy"],
+        identity: Float[Array, " seats"],
+        memory: Remembered,
+    ) -> tuple[Generated | None, Float[Array, "copy context"], Float[Array, "copy latent"]]:
+        """What the context changes in the actor, the context network's memory, and the context."""
+        if self.hyper is None:
+            return None, memory.context, memory.latent
+        config, network = self.config, self.hyper.network
+        x = context_inputs(
+            own,
+            first,
+            view.last_action,
+            view.last_reward,
+            identity if config.ids else None,
+            view.observation.legal.shape[-1],
+            config.frozen,
+        )
+        known = network.encoded(x)
+        if network.attention is not None:
+            all_, heard = self._heard(known, view.alive)
+            known = network.attention(known[:, None], all_, heard[:, None])[:, 0]
+        before = memory.context
+        if not config.frozen:
+            before = jnp.where(first[:, None], 0.0, before)
+        context = network.cell.next(known, before)
+        z = network.latent(network.cell.shown(context))
+        if config.increments_team:
+            z = team_mean(*self._heard(z, view.alive))[:, 0]
+        latent = next_context(
+            z, memory.latent, first, view.alive, config.accumulation, config.frozen
+        )
+        heads = self.hyper.heads
+        return None if heads is None else Generated(heads, latent), context, latent
+
+    def _heard(
+        self, mine: Float[Array, "copy width"], alive: Bool[Array, " copy"]
+    ) -> tuple[Float[Array, "copy agent width"], Bool[Array, "copy agent"]]:
+        """The same of all agents that act at once, and whose this agent hears: those of its team
+        that are in the game."""
+        all_, present, team = jax.lax.all_gather((mine, alive, self.team[0]), SEATS)
+        return jnp.moveaxis(all_, 0, 1), present.T & (team == self.team[0])
+
+
+def _own_row(table: Float[Array, "row seats"]) -> Float[Array, " seats"]:
+    """The row of the seat that acts, where several seats act by the same arrays."""
+    return table[0] if len(table) == 1 else table[jax.lax.axis_index(SEATS)]

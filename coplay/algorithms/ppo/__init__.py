@@ -1,0 +1,1 @@
+"""Independent PPO and its recurrent form."""

@@ -1,0 +1,198 @@
+"""Recurrent PPO: independent PPO whose actor and critic remember, so that they can tell from what
+happened whom they play with.
+
+Advantages, loss and optimisation are those of `PPO`. A rollout begins with the memories that the
+last one left at the table; the update computes all later ones anew with the parameters it changes,
+over whole rollouts of whole game copies. So gradients go back to the beginning of a rollout and no
+further.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from coplay.algorithms.ppo.config import PPOConfig
+from coplay.algorithms.ppo.learner import PPO, Batch, Net, by_copy
+from coplay.core.errors import UserError
+from coplay.core.game import Game, Observation
+from coplay.core.player import Memory, Player, View
+from coplay.core.trajectory import Trajectory, rows_where
+from coplay.nn import categorical
+from coplay.nn.networks import ViewShape, flatten
+from coplay.nn.recurrent import GRUNetwork
+
+
+@dataclass(frozen=True)
+class RecurrentPPOConfig(PPOConfig):
+    """Proximal policy optimisation with gated recurrent units, one learner per seat."""
+
+    units: int = 64
+    """Width of the memory of actor and critic, after the hidden layers."""
+    keep_memory: bool = True
+    """Keep the memory from one episode to the next; off: every episode begins with an empty one."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.units <= 0:
+            raise UserError(f"units must be above 0, not {self.units}")
+
+
+class GRUMemory(NamedTuple):
+    """Memories of actor and critic; the critic's is empty, (), in a player that learns no more."""
+
+    actor: Float[Array, "copy units"]
+    critic: Any
+
+
+class GRUPlayer(Player):
+    """Acts by a recurrent actor. In a group every array has a leading [seat] axis.
+
+    critic: its memory has to be kept up while the player learns; else None.
+    A player that left the game remembers nothing new until the next episode.
+    """
+
+    actor: GRUNetwork
+    critic: GRUNetwork | None
+    identity: Float[Array, "*seat id"]
+    units: int = eqx.field(static=True)
+    keep: bool = eqx.field(static=True)
+    greedy: bool = eqx.field(static=True, default=False)
+
+    def start(self, copies: int) -> Memory:
+        empty = jnp.zeros((copies, self.units))
+        return GRUMemory(empty, () if self.critic is None else empty)
+
+    def act(
+        self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
+    ) -> tuple[Float[Array, "copy action"], Memory]:
+        first = view.time == 0
+        x = inputs(
+            view.observation, self.identity, first, view.last_action, view.last_reward, self.keep
+        )
+        if not self.keep:
+            memory = jax.tree.map(lambda old: jnp.where(first[:, None], 0.0, old), memory)
+        logits, actor = self.actor.step(x, memory.actor)
+        critic = () if self.critic is None else self.critic.step(x, memory.critic)[1]
+        memory = jax.tree.map(
+            lambda new, old: jnp.where(view.alive[:, None], new, old),
+            GRUMemory(actor, critic),
+            memory,
+        )
+        if self.greedy:
+            logits = categorical.only_best(logits, view.observation.legal)
+        return logits, memory
+
+
+def inputs(
+    observation: Observation,
+    identity: Float[Array, "*#batch id"],
+    first: Bool[Array, "*batch"],
+    action: Int[Array, "*batch"],
+    reward: Float[Array, "*batch"],
+    keep: bool,
+) -> Float[Array, "*batch inputs"]:
+    """What the networks are given: ego view, identity, the seat's last action one-hot, its last
+    reward, and whether an episode begins. Unless memory is kept, nothing is known of the episode
+    before."""
+    if not keep:
+        action, reward = jnp.where(first, -1, action), jnp.where(first, 0.0, reward)
+    actions = jnp.arange(observation.legal.shape[-1])
+    parts = [
+        flatten(observation, identity),
+        (action[..., None] == actions).astype(jnp.float32),
+        reward[..., None],
+        first[..., None].astype(jnp.float32),
+    ]
+    return jnp.concatenate(parts, axis=-1)
+
+
+class Carried(NamedTuple):
+    """`Batch.past`: memories before the first step [copy, 1, seat, unit], and where they are
+    emptied [copy, time, seat]."""
+
+    memory: GRUMemory
+    cleared: Bool[Array, "copy time seat"]
+
+
+class RecurrentPPO(PPO):
+    """See the module docstring."""
+
+    config: RecurrentPPOConfig = eqx.field(static=True)
+
+    play_fields = ("keep_memory",)
+
+    @property
+    def declared_inputs(self) -> tuple[str, ...]:
+        return (*super().declared_inputs, "last_action", "last_reward", "memory")
+
+    def _network(
+        self, shape: ViewShape, outputs: int, key: PRNGKeyArray, head_scale: float
+    ) -> GRUNetwork:
+        config = self.config
+        return GRUNetwork(
+            # The last action, the last reward, and whether an episode begins.
+            ViewShape(shape.planes, shape.features + shape.actions + 2, shape.actions),
+            outputs,
+            config.units,
+            key=key,
+            hidden=config.hidden,
+            channels=config.channels if config.network == "cnn" else (),
+            centred=config.network == "centred",
+            activation=config.activation,
+            head_scale=head_scale,
+        )
+
+    def _player(
+        self, actor: Net, identity: Float[Array, "*seat id"], greedy: bool, critic: Net = None
+    ) -> GRUPlayer:
+        return GRUPlayer(
+            actor, critic, identity, self.config.units, self.config.keep_memory, greedy
+        )
+
+    def _values(
+        self, critic: GRUNetwork, trajectory: Trajectory, identity: Float[Array, "seat id"]
+    ) -> tuple[
+        Float[Array, "copy time seat inputs"],
+        Carried,
+        Float[Array, "copy time seat"],
+        Float[Array, "time copy seat"],
+        Float[Array, "copy seat"],
+    ]:
+        past, keep = trajectory.past, self.config.keep_memory
+        assert past is not None
+        observation = jax.tree.map(by_copy, trajectory.observation)
+        first, action, reward = (by_copy(x) for x in past)
+        view = inputs(observation, identity, first, action, reward, keep)
+        cleared = first & (not keep)
+        alive = by_copy(trajectory.alive)
+        value, memories = critic.unroll(view, trajectory.memory.critic, cleared, alive)
+        memories = by_copy(memories)
+
+        def following(row: tuple[Observation, Array, Array, Array]) -> Float[Array, "copy seat"]:
+            """The value after a step that did not end the episode for the seat."""
+            observation, action, reward, memory = row
+            first = jnp.zeros(action.shape, bool)
+            x = inputs(observation, identity, first, action, reward, keep)
+            return critic.step(x, memory)[0][..., 0]
+
+        rows = (trajectory.final, trajectory.action, trajectory.reward, memories)
+        final = rows_where(following, jnp.any(trajectory.truncated, axis=-1), rows)
+        last = following(
+            (trajectory.last, trajectory.action[-1], trajectory.reward[-1], memories[-1])
+        )
+        start = jax.tree.map(lambda x: x[:, None], trajectory.memory)
+        return view, Carried(start, cleared), value[..., 0], final, last
+
+    def _outputs(
+        self, networks: tuple[GRUNetwork, GRUNetwork], batch: Batch
+    ) -> tuple[Float[Array, "*sample action"], Float[Array, "*sample 1"]]:
+        past: Carried = batch.past
+        logits, values = (
+            network.unroll(batch.view, memory[:, 0], past.cleared, batch.alive)[0]
+            for network, memory in zip(networks, past.memory, strict=True)
+        )
+        return logits, values

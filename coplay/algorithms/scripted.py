@@ -1,0 +1,128 @@
+"""Players made of rules: `random` for every game, a game's own scripted ones, and players that act
+as one of several others: the switcher and the mix."""
+
+from typing import Literal, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from coplay.core.game import Game, ScriptedPolicy, State
+from coplay.core.player import Memory, Player, View
+from coplay.nn.categorical import NEVER
+
+
+class Random(Player):
+    """Uniform over the legal actions."""
+
+    def act(
+        self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
+    ) -> tuple[Float[Array, "copy action"], Memory]:
+        return jnp.zeros(view.observation.legal.shape), memory
+
+
+class Scripted(Player):
+    """Acts by a policy of the game, whose probabilities it takes as they are."""
+
+    policy: ScriptedPolicy = eqx.field(static=True)
+
+    def act(
+        self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
+    ) -> tuple[Float[Array, "copy action"], Memory]:
+        probs = jax.vmap(self.policy, in_axes=(None, 0))(game, view.state)
+        return jnp.where(probs > 0, jnp.log(jnp.where(probs > 0, probs, 1.0)), NEVER), memory
+
+
+class Switcher(Player):
+    """Plays `first`, then `second`: from a step of every episode on, or in turn every so many
+    episodes."""
+
+    first: Player
+    second: Player
+    unit: Literal["step", "episode"] = eqx.field(static=True)
+    every: int = eqx.field(static=True)
+
+    def start(self, copies: int) -> Memory:
+        return self.first.start(copies), self.second.start(copies)
+
+    def act(
+        self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
+    ) -> tuple[Float[Array, "copy action"], Memory]:
+        before, first = self.first.act(game, key, view, memory[0])
+        after, second = self.second.act(game, key, view, memory[1])
+        if self.unit == "step":
+            switched = view.time >= self.every
+        else:
+            switched = (view.episode // self.every) % 2 == 1
+        return jnp.where(switched[:, None], after, before), (first, second)
+
+    @property
+    def notices(self) -> bool:
+        return self.first.notices or self.second.notices
+
+    def notice(
+        self, game: Game, view: View, after: State, over: Bool[Array, " copy"], memory: Memory
+    ) -> Memory:
+        first, second = memory
+        return (
+            self.first.notice(game, view, after, over, first),
+            self.second.notice(game, view, after, over, second),
+        )
+
+
+class MixMemory(NamedTuple):
+    """drawn: [copy] which of the players acts in this episode. players: the memory of each."""
+
+    drawn: Int[Array, " copy"]
+    players: tuple[Memory, ...]
+
+
+class Mix(Player):
+    """In every episode one of its players, drawn uniformly for each game copy.
+
+    Only the drawn player acts and remembers; the others know nothing of the episode.
+    """
+
+    players: tuple[Player, ...]
+
+    def start(self, copies: int) -> Memory:
+        return MixMemory(
+            jnp.zeros(copies, jnp.int32), tuple(player.start(copies) for player in self.players)
+        )
+
+    def act(
+        self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
+    ) -> tuple[Float[Array, "copy action"], Memory]:
+        draw_key, *keys = jax.random.split(key, 1 + len(self.players))
+        anew = jax.random.randint(draw_key, memory.drawn.shape, 0, len(self.players))
+        drawn = jnp.where(view.time == 0, anew, memory.drawn)
+        logits = jnp.zeros(view.observation.legal.shape)
+        memories = []
+        for index, (player, key, mine) in enumerate(
+            zip(self.players, keys, memory.players, strict=True)
+        ):
+            own, new = player.act(game, key, view, mine)
+            logits = jnp.where((drawn == index)[:, None], own, logits)
+            memories.append(_where(drawn == index, new, mine))
+        return logits, MixMemory(drawn, tuple(memories))
+
+    @property
+    def notices(self) -> bool:
+        return any(player.notices for player in self.players)
+
+    def notice(
+        self, game: Game, view: View, after: State, over: Bool[Array, " copy"], memory: Memory
+    ) -> Memory:
+        memories = (
+            _where(memory.drawn == index, player.notice(game, view, after, over, mine), mine)
+            for index, (player, mine) in enumerate(zip(self.players, memory.players, strict=True))
+        )
+        return MixMemory(memory.drawn, tuple(memories))
+
+
+def _where(mask: Bool[Array, " copy"], new: Memory, old: Memory) -> Memory:
+    """The new memory in the copies of the mask."""
+    return jax.tree.map(
+        lambda x, y: jnp.where(mask.reshape(-1, *(1,) * (x.ndim - 1)), x, y), new, old
+    )

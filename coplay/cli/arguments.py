@@ -1,0 +1,53 @@
+"""Reading the command line: options before they are parsed, and typed dataclasses."""
+
+from typing import Any
+
+import tyro
+
+
+def option(arguments: list[str], name: str) -> str | None:
+    """The value of `--name VALUE` or `--name=VALUE`, before the arguments are parsed in full.
+
+    Which fields a command has depends on the game and on the run it starts from.
+    """
+    for index, argument in enumerate(arguments):
+        if argument == f"--{name}" and index + 1 < len(arguments):
+            return arguments[index + 1]
+        if argument.startswith(f"--{name}="):
+            return argument.partition("=")[2]
+    return None
+
+
+def values(arguments: list[str], name: str) -> list[str]:
+    """All values of an option that may take several, `--name A B …` or `--name=A`."""
+    found = []
+    inside = False
+    for argument in arguments:
+        if argument.startswith("--"):
+            own, _, value = argument[2:].partition("=")
+            inside = own == name
+            found += [value] if inside and value else []
+        elif inside:
+            found.append(argument)
+    return found
+
+
+def parse(kind: Any, arguments: list[str], command: str, default: Any = None) -> Any:
+    """The arguments as a dataclass; wrong ones end the program with code 2 and a message."""
+    return tyro.cli(
+        kind,
+        args=arguments,
+        prog=f"coplay {command}",
+        **({} if default is None else {"default": default}),
+    )
+
+
+def for_game(kind: Any, game_name: str, player: str) -> tuple[Any, Any]:
+    """A command's arguments, generic in the configurations of game and learner, made for a game and
+    a learner: the class, and the arguments where nothing is said."""
+    from coplay.algorithms.registry import learner_parts
+    from coplay.games.registry import game_parts
+
+    game_type, learner_type = game_parts(game_name)[0], learner_parts(player)[0]
+    default = kind(game=game_type(), learner=learner_type(), game_name=game_name, player=player)
+    return kind[game_type, learner_type], default

@@ -1,0 +1,45 @@
+"""coplay audit wiring: does every declared part of a learner act?"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Generic, TypeVar
+
+import tyro
+
+GameConfig = TypeVar("GameConfig")
+LearnerConfig = TypeVar("LearnerConfig")
+
+
+@dataclass(frozen=True)
+class AuditWiringArguments(Generic[GameConfig, LearnerConfig]):
+    """Does every declared part of a learner act? Exit code 0: yes, 1: no."""
+
+    game: GameConfig
+    learner: Annotated[LearnerConfig, tyro.conf.arg(name="")]
+    game_name: Annotated[str, tyro.conf.arg(name="game")] = "stag-hunt"
+    """The game by name; its own fields are --game.FIELD."""
+    player: str = "ppo"
+    """The learner by name; its own fields are options as in coplay train."""
+    seed: int = 0
+    """Seed of all randomness."""
+    out: Path | None = None
+    """Folder for the page; default: a new one below runs/."""
+    json: bool = False
+    """Print the result as one JSON object on standard output."""
+
+
+def run_audit_wiring(given: AuditWiringArguments[Any, Any], out: Path) -> int:
+    """Audit, write the page, show the verdict."""
+    from coplay.evaluation.audits.wiring import audit_wiring
+    from coplay.reports.audit_page import write_audit
+    from coplay.reports.progress import ProgressLine
+    from coplay.reports.results import print_audit
+    from coplay.training.config import RunConfig, TrainConfig
+
+    config = TrainConfig(
+        given.player, given.game_name, given.learner, given.game, RunConfig(seed=given.seed)
+    )
+    with ProgressLine() as progress:
+        result = audit_wiring(config, progress)
+    print_audit(result, write_audit(out, result, "Wiring audit"), given.json)
+    return 0 if result.passed else 1

@@ -1,0 +1,181 @@
+"""The game protocol: what every game gives, as pure functions of an explicit state and key.
+
+A game is an `equinox.Module`: its rules' parameters are static fields, its tables are arrays, so it
+passes through `jax.jit` as an argument. All methods speak of ONE game copy; rollouts and planners
+`vmap` them. A state is a pytree of arrays that may be copied, stored and stepped at will: a planner
+steps copies of it with its own key and never sees the randomness of the real game.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray, Shaped
+
+from coplay.core.goals import Goals
+
+State = Any  # a pytree of arrays, private to its game
+
+# (game, ego state) -> probabilities of the actions of the seat whose ego state it is
+ScriptedPolicy = Callable[[Any, State], Float[Array, " action"]]
+
+
+class Observation(NamedTuple):
+    """Ego views: everything as each seat sees it, itself first, the others in cyclic order.
+
+    The leading axes are [seat] from a game, [copy, seat] in a rollout, [time, copy, seat] in a
+    trajectory.
+
+    planes: [..., height, width, plane], any dtype; plane = 0 for a game without a board. The first
+        `game.seat_planes` planes per seat come first, ego-first.
+    features: [..., feature] float; the first `game.seat_features` numbers per seat come first,
+        ego-first.
+    legal: [..., action] which actions are legal; at least one always is.
+    """
+
+    planes: Shaped[Array, "*batch height width plane"]
+    features: Float[Array, "*batch feature"]
+    legal: Bool[Array, "*batch action"]
+
+
+class Outcome(NamedTuple):
+    """What one step brought.
+
+    reward: [seat] zero for seats that were not alive before the step.
+    terminated: [seat] the seat left the game in this step; nothing follows for it.
+    truncated: [] the episode was cut although somebody was still in the game: those seats' future
+        has a value that was not played out.
+    """
+
+    reward: Float[Array, " seat"]
+    terminated: Bool[Array, " seat"]
+    truncated: Bool[Array, ""]
+
+
+class Game(eqx.Module):
+    """A game of `seats` seats with `actions` actions each; see the module docstring."""
+
+    name: ClassVar[str]
+    action_names: ClassVar[tuple[str, ...]]
+    seat_planes: ClassVar[int] = 0
+    """How many planes each seat has at the front of `Observation.planes`."""
+    seat_features: ClassVar[int] = 0
+    """How many numbers each seat has at the front of `Observation.features`."""
+    on_grid: ClassVar[bool] = False
+    """Whether it is played on a board of cells: a seat's plane is 1 where it stands, and players
+    stand still or move as `coplay.core.grid` says."""
+    symmetric: ClassVar[bool] = True
+    """Whether the seats can be renumbered (`permute_seats`). If not, nothing promises that the
+    seats are alike: views need not be ego-first, and there is no ego state."""
+
+    @property
+    def seats(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def actions(self) -> int:
+        return len(self.action_names)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Lines that a user should read before playing, e.g. that views of seats are padded."""
+        return ()
+
+    @property
+    def scripted(self) -> Mapping[str, ScriptedPolicy]:
+        """The game's scripted players by name (`random`, which every game has, left out)."""
+        return {}
+
+    def reset(self, key: PRNGKeyArray) -> State:
+        """A fresh state in which every seat is alive."""
+        raise NotImplementedError
+
+    def step(
+        self, key: PRNGKeyArray, state: State, actions: Int[Array, " seat"]
+    ) -> tuple[State, Outcome]:
+        """All seats act at once. The actions of seats that are not alive are ignored."""
+        raise NotImplementedError
+
+    def observe(self, state: State) -> Observation:
+        """The ego views of all seats."""
+        raise NotImplementedError
+
+    def alive(self, state: State) -> Bool[Array, " seat"]:
+        """Which seats are still in the game."""
+        raise NotImplementedError
+
+    @property
+    def full_view(self) -> bool:
+        """Whether the ego views show everything, so that a planner given the state sees no more
+        than a player of the game may."""
+        return True
+
+    @property
+    def marked(self) -> bool:
+        """Whether the game gives `marks`: the flattened ego views (planes, then features) are 0 and
+        1 but for the last number, which is the same for all seats."""
+        return False
+
+    def marks(self, state: State) -> Int[Array, "seat mark"]:
+        """Where the flattened ego view of each seat is 1, each place once; the own player is the
+        first; where features tell what each seat did last, their marks are the last ones. A mark
+        that is not there in this state has the number beyond the last place. Only for games that
+        are `marked`."""
+        raise NotImplementedError
+
+    @property
+    def goals(self) -> Goals | None:
+        """The goals its players may have, for players that think about others; None: undeclared."""
+        return None
+
+    @property
+    def own_world(self) -> bool:
+        """Whether `world_state` is something else than what all seats see."""
+        return False
+
+    @property
+    def views_show_all(self) -> bool:
+        """Whether a seat's own ego view is all that a critic could be shown."""
+        return self.symmetric and self.full_view and not self.own_world
+
+    def world_state(self, state: State) -> Float[Array, " number"]:
+        """Everything at once, for a critic that may see all; unless a game has something of its
+        own, what all seats see, one after the other."""
+        seen = self.observe(state)
+        parts = (seen.planes.reshape(self.seats, -1).astype(jnp.float32), seen.features)
+        return jnp.concatenate(parts, axis=1).reshape(-1)
+
+    def last_actions(self, state: State) -> Integer[Array, " seat"]:
+        """The previous joint action as executed, from the state. For players that model others."""
+        raise NotImplementedError
+
+    def permute_seats(self, state: State, order: Int[Array, " seat"]) -> State:
+        """The same situation with the seats renumbered: new seat i is old seat `order[i]`.
+
+        Only for games that are `symmetric`.
+        """
+        raise NotImplementedError
+
+    def scores(self, state: State) -> Mapping[str, Float[Array, ""]]:
+        """Numbers beside the rewards that tell, from the last state of an episode, how it went:
+        `won`, for instance, 1 or 0. Matches give their means."""
+        return {}
+
+    def draw(self, state: State, cell: int = 48) -> np.ndarray:
+        """A picture of a state as [pixel row, pixel column, RGB] uint8."""
+        raise NotImplementedError
+
+    def text(self, state: State) -> str:
+        """A state as lines of text for the terminal."""
+        raise NotImplementedError
+
+    def ego_state(self, state: State, seat: Int[Array, ""] | int) -> State:
+        """The state with `seat` renumbered to 0 and the others following in cyclic order.
+
+        In a game that is not `symmetric`: the state as it is, whatever the seat.
+        """
+        if not self.symmetric:
+            return state
+        return self.permute_seats(state, (seat + jnp.arange(self.seats)) % self.seats)

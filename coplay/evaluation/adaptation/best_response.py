@@ -1,0 +1,183 @@
+"""The best response to given co-players: PPO trained against exactly those, kept for all who ask.
+
+Training goes on in stages of equal length until a stage improves the reward by less than a margin,
+or at a cap. The run with its learning curve stays in the folder as evidence.
+"""
+
+import dataclasses
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from coplay.algorithms.ppo.config import PPOConfig
+from coplay.core.config import to_json
+from coplay.core.errors import UserError
+from coplay.core.files import write_json
+from coplay.core.game import Game
+from coplay.core.group import group_players
+from coplay.games.registry import game_parts
+from coplay.matches.match import play_match
+from coplay.training.config import RunConfig, TrainConfig
+from coplay.training.players import make_player
+from coplay.training.run import RunFolder, make_game_of
+from coplay.training.seating import is_run
+from coplay.training.trainer import Trainer, Watcher
+
+RESULT = "best_response.json"
+
+
+@dataclass(frozen=True)
+class BestResponseConfig:
+    """How best responses are trained."""
+
+    network: Literal["centred", "mlp"] = "centred"
+    """How they see boards: from the own cell, or as they are (as all that is not a board seen in
+    full). With plain planes PPO ends far below the best on Snowdrift."""
+    stage: int = 400_000
+    """Game steps of each stage of training."""
+    margin: float = 0.01
+    """Training ends when a stage improves the reward by less than this share of it."""
+    most: int = 4_000_000
+    """Game steps after which training ends in any case."""
+    seeds: int = 2
+    """Trained side by side; the best of them counts."""
+    copies: int = 256
+    """Game copies played at once in training."""
+    episodes: int = 10_000
+    """Episodes by which each seed's reward is measured."""
+
+    def __post_init__(self) -> None:
+        for name in ("stage", "most", "seeds", "copies"):
+            if getattr(self, name) < 1:
+                raise UserError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.margin < 0:
+            raise UserError(f"margin must not be negative, not {self.margin}")
+        if self.episodes < 2:
+            raise UserError(f"episodes must be at least 2, not {self.episodes}")
+
+
+@dataclass(frozen=True)
+class Opposition:
+    """A game by name and configuration, and the co-players in seats 1, 2, … of it."""
+
+    game_name: str
+    game: Any
+    against: tuple[str, ...]
+
+    def network(self, config: BestResponseConfig) -> Literal["centred", "mlp"]:
+        """How the best response sees the game."""
+        game = game_parts(self.game_name)[1](self.game)
+        return config.network if game.full_view and game.seat_planes else "mlp"
+
+    def folder(self, references: Path, config: BestResponseConfig) -> Path:
+        """Where its best response is kept; another game, other co-players or another network:
+        another folder."""
+        runs = [
+            RunFolder(Path(entry.split("@")[0])).checkpoints().last_step() if is_run(entry) else 0
+            for entry in self.against
+        ]
+        what = [self.game_name, to_json(self.game), list(self.against), runs, self.network(config)]
+        digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:8]
+        words = re.sub(r"[^a-z0-9]+", "-", f"{self.game_name}-{'-'.join(self.against)}".lower())
+        return references / f"{words.strip('-')[:80]}-{digest}"
+
+
+def best_response(
+    opposition: Opposition, references: Path, config: BestResponseConfig, watcher: Watcher
+) -> dict[str, Any]:
+    """The kept result, or a new one: {"reward", "stderr", "greedy", "seed", "stages", …}.
+
+    One focal seat is enough: seats of a game are alike, so it is trained in seat 0.
+    """
+    folder = opposition.folder(references, config)
+    kept = folder / RESULT
+    found: dict[str, Any] = {"finished": False, "stages": []}
+    if kept.exists():
+        found = json.loads(kept.read_text())
+    if found["finished"]:
+        return found
+    stages: list[dict[str, Any]] = found["stages"]
+    run = RunFolder(folder / "run")
+    while not _settled(stages, config):
+        steps = config.stage * (len(stages) + 1)
+        watcher.say(f"best response to {','.join(opposition.against)}: training to step {steps:,}")
+        stages.append(_stage(opposition, run, steps, config, watcher))
+        watcher.say(f"best response at step {steps:,}: {stages[-1]['reward']:.3f}")
+        best = max(stages, key=lambda stage: stage["reward"])
+        found = {
+            "finished": _settled(stages, config),
+            "reward": best["reward"],
+            "stderr": best["stderr"],
+            "greedy": best["greedy"],
+            "seed": best["seed"],
+            "stages": stages,
+            "game_name": opposition.game_name,
+            "game": to_json(opposition.game),
+            "against": list(opposition.against),
+            "config": to_json(config),
+        }
+        write_json(kept, found)
+    return found
+
+
+def _settled(stages: list[dict[str, Any]], config: BestResponseConfig) -> bool:
+    if not stages or len(stages) * config.stage >= config.most:
+        return bool(stages)
+    if len(stages) < 2:
+        return False
+    before = max(stage["reward"] for stage in stages[:-1])
+    return stages[-1]["reward"] - before < config.margin * abs(before)
+
+
+def _stage(
+    opposition: Opposition,
+    run: RunFolder,
+    steps: int,
+    config: BestResponseConfig,
+    watcher: Watcher,
+) -> dict[str, Any]:
+    """Train to so many steps in all, and measure."""
+    settings = TrainConfig(
+        player="ppo",
+        game_name=opposition.game_name,
+        learner=PPOConfig(network=opposition.network(config)),
+        game=opposition.game,
+        run=RunConfig(
+            seating=",".join(["ppo", *opposition.against]),
+            steps=steps,
+            seeds=config.seeds,
+            copies=config.copies,
+            checkpoint_every=config.stage,
+            keep=1,
+            episodes=2,
+        ),
+    )
+    if run.exists():
+        started = run.read_config()
+        if dataclasses.replace(started, run=settings.run) != settings:
+            raise UserError(f"{run.path} holds another run: remove it, or choose --references")
+        run.write_config(settings)
+    Trainer(settings, run.path, watcher, resume=run.exists()).run()
+    game = make_game_of(settings)
+    watcher.trained(run, game, f"best response (seat 0) to {', '.join(opposition.against)}")
+    measured = [
+        measure(game, f"{run.path}@seat=0@seed={seed}", opposition.against, greedy, config.episodes)
+        | {"seed": seed, "greedy": greedy}
+        for seed in range(config.seeds)
+        for greedy in (False, True)
+    ]
+    return {"steps": steps} | max(measured, key=lambda found: found["reward"])
+
+
+def measure(
+    game: Game, player: str, against: tuple[str, ...], greedy: bool, episodes: int
+) -> dict[str, float]:
+    """The reward of a player in seat 0 among co-players, per episode."""
+    players = [make_player(player, game, 0, greedy)]
+    players += [make_player(entry, game, seat) for seat, entry in enumerate(against, 1)]
+    match = play_match(game, group_players(players), episodes, seed=1_000_003)
+    record = match.record(game.name, [player, *against])
+    return {"reward": record["seats"][0]["reward"], "stderr": record["seats"][0]["stderr"]}

@@ -1,0 +1,144 @@
+"""PettingZoo environments as games: `pettingzoo:MODULE`, `pettingzoo:MODULE:FUNCTION`, a callable.
+
+What a parallel environment must be to have seats is in `coplay/games/adapters/workers/seats.py`.
+"""
+
+import importlib
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from coplay.core.errors import UserError, unknown
+from coplay.games.adapters.worker_game import HostConfig, HostGame
+from coplay.games.adapters.workers.seats import read_seats
+from coplay.games.adapters.workers.source import Source, accepts, parse_option
+
+FAMILY = "pettingzoo"
+USUAL = "parallel_env"  # what PettingZoo's modules call the function that makes an environment
+
+_CALLABLES: dict[str, Source] = {}  # of `from_pettingzoo`, by the name after the family's
+
+
+def parts(rest: str) -> tuple[type, Callable[[HostConfig], HostGame]]:
+    """The configuration and the maker of the game `pettingzoo:REST`."""
+    return HostConfig, lambda config: _game(rest, _source(rest), config)
+
+
+def from_pettingzoo(
+    make: Callable[..., Any],
+    name: str | None = None,
+    *,
+    options: Sequence[str] = (),
+    workers: int = 0,
+    timeout: float = 60.0,
+) -> HostGame:
+    """A game from a callable that makes a PettingZoo parallel environment, for `coplay.train` and
+    `coplay.play`.
+
+    make: called in every worker process; it may be a lambda. If it takes `render_mode`, films can
+        be made.
+    name: what the game is called, `pettingzoo:NAME`. A run on it can be taken up, and its players
+        loaded, wherever the name is known: unless said, it is `MODULE:FUNCTION` where that can be
+        imported, and then known everywhere; other names are known after this call.
+    options, workers, timeout: see `HostConfig`.
+    """
+    if isinstance(make, str) or not callable(make):
+        raise UserError(f"from_pettingzoo needs a callable that makes an environment, not {make!r}")
+    module, function = getattr(make, "__module__", None), getattr(make, "__qualname__", None)
+    config = HostConfig(tuple(options), workers, timeout)
+    if name is None and module and function and _importable(make, module, function):
+        rest = f"{module}:{function}"
+        return _game(rest, Source(module, function), config)
+    rest = name or (function if function and "<" not in function else "environment")
+    _CALLABLES[rest] = Source("", "", pickled=_pickled(make))
+    return _game(rest, _CALLABLES[rest], config)
+
+
+def _importable(make: Callable[..., Any], module: str, function: str) -> bool:
+    """Whether a worker that imports this name gets the same callable."""
+    if module == "__main__" or "<" in function:
+        return False
+    try:
+        return Source(module, function).resolve() is make
+    except (ImportError, AttributeError):
+        return False
+
+
+def _pickled(make: Callable[..., Any]) -> bytes:
+    try:
+        import cloudpickle
+    except ModuleNotFoundError:
+        raise UserError("cloudpickle is not installed: pip install 'coplay[pettingzoo]'") from None
+    try:
+        return cloudpickle.dumps(make)
+    except Exception as error:
+        raise UserError(
+            f"{make!r} cannot be sent to worker processes ({error}): let it make the environment "
+            "from plain values"
+        ) from error
+
+
+def _source(rest: str) -> Source:
+    if rest in _CALLABLES:
+        return _CALLABLES[rest]
+    module, _, function = rest.partition(":")
+    return Source(module, function or USUAL)
+
+
+@lru_cache(maxsize=16)
+def _game(rest: str, source: Source, config: HostConfig) -> HostGame:
+    """The game, after a look at one environment, which is made here and closed again."""
+    name = f"{FAMILY}:{rest}"
+    for text in config.options:
+        parse_option(text)
+    try:
+        import gymnasium  # noqa: F401
+    except ModuleNotFoundError:
+        raise UserError("gymnasium is not installed: pip install 'coplay[pettingzoo]'") from None
+    if not source.pickled:
+        _check_function(name, source)
+    source = Source(source.module, source.function, config.options, source.pickled)
+    try:
+        env = source.make()
+    except Exception as error:
+        raise UserError(
+            f"{name} with options {list(config.options)} cannot be made: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    try:
+        return HostGame(name, config, source, read_seats(env, name), _pictures(env, source))
+    finally:
+        env.close()
+
+
+def _pictures(env: Any, source: Source) -> bool:
+    """Whether environments of this source give pictures when they are asked to."""
+    modes = (getattr(env, "metadata", None) or {}).get("render_modes", ())
+    asked = accepts(source.resolve(), "render_mode")
+    return "rgb_array" in modes if asked else getattr(env, "render_mode", None) == "rgb_array"
+
+
+def _check_function(name: str, source: Source) -> None:
+    try:
+        module = importlib.import_module(source.module)
+    except ModuleNotFoundError as error:
+        hint = "a game made by coplay.from_pettingzoo is known after that call only; "
+        if error.name and source.module.startswith(error.name):
+            missing = f"there is no module '{error.name}'"
+            hint += f"a library has to be installed, e.g. pip install {error.name.split('.')[0]}"
+        else:
+            missing = f"it needs the module '{error.name}'"
+            hint = f"pip install {(error.name or '').split('.')[0]}"
+        raise UserError(f"{name}: {missing} ({hint})") from None
+    except Exception as error:
+        raise UserError(f"{name} cannot be imported: {type(error).__name__}: {error}") from error
+    try:
+        source.resolve()
+    except AttributeError:
+        if source.function == USUAL and hasattr(module, "env"):
+            raise UserError(
+                f"{name} is a turn-by-turn environment without a parallel form; write a function "
+                f"that converts it, and name it as {FAMILY}:MODULE:FUNCTION"
+            ) from None
+        public = [x for x in vars(module) if not x.startswith("_") and callable(vars(module)[x])]
+        raise unknown(f"function of {source.module}", source.function, public) from None

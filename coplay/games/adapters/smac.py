@@ -1,0 +1,42 @@
+"""SMAC, SMACv2 and SMAClite as games in worker processes: `smac:MAP`, `smacv2:MAP`, `smaclite:MAP`.
+
+The adapter to their common interface is `coplay/games/adapters/workers/smac_env.py`.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from coplay.core.errors import UserError
+from coplay.games.adapters.worker_game import HostConfig, HostGame
+from coplay.games.adapters.workers.seats import read_seats
+from coplay.games.adapters.workers.smac_env import environment_class
+from coplay.games.adapters.workers.source import Source, parse_option
+
+
+def smac_parts(library: str, rest: str) -> tuple[type, Callable[[HostConfig], HostGame]]:
+    """Configuration and maker of `LIBRARY:MAP`."""
+    return HostConfig, lambda config: _game(library, rest, config)
+
+
+@lru_cache(maxsize=16)
+def _game(library: str, rest: str, config: HostConfig) -> HostGame:
+    name = f"{library}:{rest}"
+    options = dict(parse_option(text) for text in config.options)
+    if "module" not in options:
+        try:
+            environment_class(library)
+        except ModuleNotFoundError as error:
+            raise UserError(f"{name}: {error}") from None
+    given = (f"library={library}", f"map_name={rest!r}", *config.options)
+    source = Source("coplay.games.adapters.workers.smac_env", "make", given)
+    try:
+        env = source.make()
+    except Exception as error:
+        raise UserError(
+            f"{name} with options {list(config.options)} cannot be made: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    try:
+        return HostGame(name, config, source, read_seats(env, name), False)
+    finally:
+        env.close()

@@ -1,0 +1,159 @@
+"""Games that are stepped by worker processes: environments that cannot be compiled.
+
+To players, learners and tables such a game looks like any other. Its state is what the seats were
+last shown; the environments themselves stay in the workers (`coplay/host`), and rollouts and
+matches ask those for the next state where they would call `step`.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from coplay.core.errors import UserError
+from coplay.core.game import Game, Observation, Outcome
+from coplay.core.group import Group
+from coplay.games.adapters.workers.pool import Pool
+from coplay.games.adapters.workers.seats import IMAGE, Seats, Views
+from coplay.games.adapters.workers.source import Source
+
+
+@dataclass(frozen=True)
+class HostConfig:
+    """An environment stepped by worker processes."""
+
+    options: tuple[str, ...] = ()
+    """Keyword arguments of the environment as NAME=VALUE, e.g. N=3 max_cycles=50."""
+    workers: int = 0
+    """Worker processes among which the game copies are shared out; 0: as many as cores."""
+    timeout: float = 60.0
+    """Seconds that one call of an environment may take before the run is stopped."""
+
+    def __post_init__(self) -> None:
+        if self.workers < 0:
+            raise UserError(f"workers must be at least 0, not {self.workers}")
+        if self.timeout <= 0:
+            raise UserError(f"timeout must be above 0, not {self.timeout}")
+
+
+class HostState(NamedTuple):
+    """What was last shown. seen: as the environment gave it, pictures still in bytes.
+
+    picture: [pixel row, pixel column, RGB] uint8 in a recorded episode, else None.
+    world: the environment's own state of the world; None: it shows none. In the states of a
+        trajectory it is all that there is: what was seen is beside them.
+    """
+
+    seen: Observation
+    alive: Bool[Array, " seat"]
+    picture: np.ndarray | None = None
+    world: Float[Array, " number"] | None = None
+
+
+class HostGame(Game):
+    """See the module docstring. Seats are the environment's agents, in the order it names them.
+
+    table: what the seats see and do. pictures: whether the environment can be drawn.
+    """
+
+    symmetric: ClassVar[bool] = False
+
+    name: str = eqx.field(static=True)  # type: ignore[misc]
+    config: HostConfig = eqx.field(static=True)
+    source: Source = eqx.field(static=True)
+    table: Seats = eqx.field(static=True)
+    pictures: bool = eqx.field(static=True)
+
+    @property
+    def seats(self) -> int:
+        return self.table.count
+
+    @property
+    def action_names(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(str(action) for action in range(self.table.actions))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.table.notes()
+
+    def reset(self, key: PRNGKeyArray) -> HostState:
+        """A state of the right shapes in which nothing has been shown yet."""
+        seats, table = self.seats, self.table
+        seen = Observation(
+            planes=jnp.zeros((seats, *table.planes), table.plane_type),
+            features=jnp.zeros((seats, table.features), jnp.float32),
+            legal=jnp.ones((seats, table.actions), bool),
+        )
+        world = jnp.zeros(table.world, jnp.float32) if table.world else None
+        return HostState(seen, jnp.ones(seats, bool), world=world)
+
+    def step(
+        self, key: PRNGKeyArray, state: HostState, actions: Int[Array, " seat"]
+    ) -> tuple[HostState, Outcome]:
+        raise UserError(
+            f"{self.name} is stepped by worker processes and not by `step`: coplay.train, "
+            "coplay.play and coplay watch play it; what plans ahead or compiles a game cannot"
+        )
+
+    def observe(self, state: HostState) -> Observation:
+        return self.shown(state.seen)
+
+    def shown(self, seen: Observation) -> Observation:
+        """What players see of what the environment gave: pictures become numbers from 0 to 1."""
+        if self.table.image:
+            return seen._replace(planes=seen.planes.astype(jnp.float32) / IMAGE)
+        return seen
+
+    def alive(self, state: HostState) -> Bool[Array, " seat"]:
+        return state.alive
+
+    @property
+    def own_world(self) -> bool:
+        return self.table.world > 0
+
+    def world_state(self, state: HostState) -> Float[Array, " number"]:
+        return super().world_state(state) if state.world is None else state.world
+
+    def permute_seats(self, state: HostState, order: Int[Array, " seat"]) -> HostState:
+        of_seats = state._replace(picture=None, world=None)
+        return jax.tree.map(lambda x: x[order], of_seats)._replace(world=state.world)
+
+    def refuse_noticing(self, groups: tuple[Group, ...]) -> None:
+        """Players that look at the states a step led to need a game whose states can be seen."""
+        for group in groups:
+            if group.notices:
+                raise UserError(
+                    f"{type(group.player).__name__} looks into the states of a game; those of "
+                    f"{self.name} stay in its worker processes"
+                )
+
+    def draw(self, state: HostState, cell: int = 48) -> np.ndarray:
+        if state.picture is None:
+            raise UserError(
+                f"{self.name} gives no pictures: it needs the render mode 'rgb_array' (an "
+                "environment made by a callable: let it take the argument `render_mode`)"
+            )
+        return state.picture
+
+    def text(self, state: HostState) -> str:
+        raise UserError(
+            f"{self.name} cannot be shown in the terminal: write a film by --out film.gif"
+        )
+
+    def pool(self, copies: int, sets: int = 1, film: bool = False) -> Pool:
+        """Workers for `sets` times `copies` environments."""
+        return Pool(
+            self.source, self.table, copies, sets, self.config.workers, self.config.timeout, film
+        )
+
+
+def state_of(views: Views, picture: np.ndarray | None = None) -> HostState:
+    """The state in which the seats are shown this; arrays [copy, ...] stay NumPy's."""
+    seen: Any = Observation(views.planes, views.features, views.legal)  # type: ignore[arg-type]
+    alive: Any = views.alive
+    world: Any = views.world if views.world.shape[-1] else None
+    return HostState(seen, alive, picture, world)

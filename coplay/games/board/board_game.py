@@ -1,0 +1,293 @@
+"""What games on a board share: cells, walls, moving, distances, ego views, pictures.
+
+Cells are numbered row by row. Actions 0 to 3 move up, down, left and right, action 4 stays; what
+follows belongs to the game. Several players may share a cell.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
+
+from coplay.core.errors import UserError
+from coplay.core.game import Game, Observation, State
+from coplay.core.grid import MOVES
+from coplay.games.board.drawing import Icon, draw_board, text_board
+from coplay.games.board.walls import UNREACHABLE, WallMaps, bounded, place, random_words
+
+STAY = 4
+LARGEST = 32_000  # cells and times are kept in 16 bits
+
+
+def check_board_fields(config: Any, least: dict[str, int]) -> None:
+    """Errors for fields below their least value or too large for 16 bits; None is always fine."""
+    for name, minimum in least.items():
+        value = getattr(config, name)
+        if value is not None and not minimum <= value:
+            raise UserError(f"game.{name} must be at least {minimum}, not {value}")
+        if value is not None and value > LARGEST:
+            raise UserError(f"game.{name} must be at most {LARGEST}, not {value}")
+    if config.height * config.width > LARGEST:
+        raise UserError(
+            f"a board of {config.height}x{config.width} is too large: at most {LARGEST} cells"
+        )
+
+
+class BoardGame(Game):
+    """A game whose configuration has `height`, `width`, `players`, `horizon`, `walls` and `view`.
+
+    Its states have at least `cell` [seat], `last` [seat] (the last action as executed), `board` []
+    (which wall map) and `time` [].
+    """
+
+    config: Any = eqx.field(static=True)
+    maps: WallMaps
+
+    seat_planes = 1
+    on_grid = True
+
+    @property
+    def seats(self) -> int:
+        return self.config.players
+
+    @property
+    def full_view(self) -> bool:
+        config = self.config
+        return config.view is None or config.view >= max(config.height, config.width) - 1
+
+    def last_actions(self, state: State) -> Integer[Array, " seat"]:
+        return state.last
+
+    def present(self, state: State) -> Bool[Array, " seat"]:
+        """Which players stand on the board: those still in the game, unless a game says more."""
+        return self.alive(state)
+
+    def things(self, state: State) -> list[tuple[int, Icon, str]]:
+        """Cell, icon and letter of everything but players and walls, to be drawn."""
+        raise NotImplementedError
+
+    # --- beginning and moving ------------------------------------------------------------------
+
+    def scatter(
+        self, key: PRNGKeyArray, things: int
+    ) -> tuple[Integer[Array, ""], Integer[Array, " thing"]]:
+        """A random wall map, and distinct random free cells for so many things."""
+        bits = random_words(key, 1 + things)
+        if self.config.walls:
+            board = bounded(bits[0], self.maps.walls.shape[0])
+            spots = place(bits[1:], self.maps.free_count[board])
+            cells = self.maps.free_cells[board][spots]
+        else:
+            board = jnp.int32(0)
+            cells = place(bits[1:], self.config.height * self.config.width)
+        return board.astype(jnp.int16), cells.astype(jnp.int16)
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """[action] what each action adds to the cell number."""
+        moves = [down * self.config.width + right for down, right in MOVES]
+        return np.array([*moves, *[0] * (self.actions - 4)], np.int16)
+
+    def legal_moves(self, state: State) -> Bool[Array, "seat move"]:
+        """Which of the four moves stay on the board and off the walls."""
+        config = self.config
+        row, column = state.cell // config.width, state.cell % config.width
+        moves = jnp.stack(
+            [row > 0, row < config.height - 1, column > 0, column < config.width - 1], axis=-1
+        )
+        if config.walls:
+            target = state.cell[:, None] + jnp.asarray(self.offsets[:4])
+            target = jnp.clip(target, 0, config.height * config.width - 1)
+            moves &= ~self.maps.walls[state.board][target]
+        return moves
+
+    def executed(
+        self, legal: Bool[Array, "seat action"], actions: Int[Array, " seat"]
+    ) -> tuple[Bool[Array, "seat action"], Integer[Array, " seat"]]:
+        """The actions with illegal ones as stay: one-hot, and as numbers."""
+        kinds = jnp.arange(self.actions)
+        chosen = actions[:, None] == kinds
+        allowed = jnp.any(chosen & legal, axis=1)
+        chosen = jnp.where(allowed[:, None], chosen, kinds == STAY)
+        return chosen, jnp.where(allowed, actions, STAY).astype(jnp.int8)
+
+    def moved(self, state: State, chosen: Bool[Array, "seat action"]) -> Integer[Array, " seat"]:
+        """The cells after the moves among executed actions."""
+        # A one-hot sum: on CPU cheaper than a gather per seat.
+        return state.cell + jnp.sum(jnp.where(chosen, self.offsets, 0), axis=1, dtype=jnp.int16)
+
+    def distance(
+        self, state: State, start: Integer[Array, "*#shape"], end: Integer[Array, "*#shape"]
+    ) -> Integer[Array, "*shape"]:
+        """Path lengths between cells, walls considered."""
+        if self.config.walls:
+            return self.maps.distance[state.board, start, end]
+        width = self.config.width
+        return jnp.abs(start // width - end // width) + jnp.abs(start % width - end % width)
+
+    # --- ego views -----------------------------------------------------------------------------
+
+    def board_views(
+        self,
+        state: State,
+        cells: Integer[Array, " thing"],
+        there: Bool[Array, " thing"],
+        kinds: Sequence[slice],
+        legal: Bool[Array, "seat action"],
+    ) -> Observation:
+        """Planes: the players ego-first, walls, one for each kind of thing. Features: for each
+        player ego-first its last action one-hot, then time / horizon.
+
+        cells, there: where the things are, and which still are; kinds: the parts of that list.
+        """
+        config, seats = self.config, self.seats
+        present = self.present(state)
+        order = (np.arange(seats)[:, None] + np.arange(seats)) % seats  # [seat, ego order]
+        if config.view is None:
+            rows, columns = config.height, config.width
+            players, things = state.cell[order], cells[None, :]
+            walls = jnp.broadcast_to(self.maps.walls[state.board], (seats, rows * columns))
+        else:
+            rows = columns = 2 * config.view + 1
+            players = self._in_window(state.cell[:, None], state.cell[order])
+            things = self._in_window(state.cell[:, None], cells[None, :])
+            walls = self._walls_in_window(state)
+        spots = np.arange(rows * columns)[:, None]
+        player_planes = (players[:, None, :] == spots) & present[order][:, None, :]
+        thing_there = (things[:, None, :] == spots) & there
+        by_kind = jnp.stack([jnp.any(thing_there[..., kind], axis=-1) for kind in kinds], axis=-1)
+        planes = [
+            player_planes,
+            walls[:, :, None],
+            jnp.broadcast_to(by_kind, (seats, rows * columns, len(kinds))),
+        ]
+        last = state.last[:, None] == np.arange(self.actions)  # [seat, action]
+        past = last[order].reshape(seats, seats * self.actions).astype(jnp.float32)
+        time = jnp.full((seats, 1), state.time / config.horizon, jnp.float32)
+        return Observation(
+            planes=jnp.concatenate(planes, axis=-1).reshape(seats, rows, columns, -1),
+            features=jnp.concatenate([past, time], axis=-1),
+            legal=legal,
+        )
+
+    @property
+    def marked(self) -> bool:
+        return self.config.view is None and self.config.walls == 0
+
+    def board_marks(
+        self,
+        state: State,
+        cells: Integer[Array, " thing"],
+        there: Bool[Array, " thing"],
+        kinds: Sequence[slice],
+    ) -> Int[Array, "seat mark"]:
+        """`marks` for views as `board_views` makes them; things of a kind never share a cell."""
+        config, seats = self.config, self.seats
+        planes = seats + 1 + len(kinds)
+        board = config.height * config.width * planes
+        kind = np.concatenate(
+            [np.full(len(range(*part.indices(cells.shape[0]))), k) for k, part in enumerate(kinds)]
+        )
+        order = (np.arange(seats)[:, None] + np.arange(seats)) % seats  # [seat, ego order]
+        players = state.cell[order].astype(jnp.int32) * planes + np.arange(seats)
+        things = cells.astype(jnp.int32) * planes + seats + 1 + kind
+        past = board + np.arange(seats) * self.actions + state.last[order].astype(jnp.int32)
+        nowhere = board + seats * self.actions + 1
+        players = jnp.where(self.present(state)[order], players, nowhere)
+        things = jnp.broadcast_to(jnp.where(there, things, nowhere), (seats, *things.shape))
+        return jnp.concatenate([players, things, past], axis=1)
+
+    def _in_window(
+        self, centre: Integer[Array, "seat 1"], cell: Integer[Array, "*seat thing"]
+    ) -> Integer[Array, "seat thing"]:
+        """Cell numbers inside the window centred on each seat; -1 for what is outside."""
+        view, width = self.config.view, self.config.width
+        down = cell // width - centre // width + view
+        right = cell % width - centre % width + view
+        inside = (down >= 0) & (down <= 2 * view) & (right >= 0) & (right <= 2 * view)
+        return jnp.where(inside, down * (2 * view + 1) + right, -1)
+
+    def _walls_in_window(self, state: State) -> Bool[Array, "seat cell"]:
+        """The walls around each seat; cells off the board appear as walls."""
+        config = self.config
+        shift = np.arange(-config.view, config.view + 1)
+        row = (state.cell // config.width)[:, None, None] + shift[:, None]
+        column = (state.cell % config.width)[:, None, None] + shift
+        off = (row < 0) | (row >= config.height) | (column < 0) | (column >= config.width)
+        cell = jnp.clip(row * config.width + column, 0, config.height * config.width - 1)
+        return (off | self.maps.walls[state.board][cell]).reshape(self.seats, -1)
+
+    # --- pictures ------------------------------------------------------------------------------
+
+    def draw(self, state: State, cell: int = 48) -> np.ndarray:
+        """A picture of a state: [pixel row, pixel column, RGB] uint8.
+
+        Players stand beside one another and beneath the things of their cell; players that left
+        are in the strip beneath the board.
+        """
+        icons = [(spot, icon) for spot, icon, _ in self.things(state)]
+        config = self.config
+        return draw_board(
+            config.height,
+            config.width,
+            *self._walls_and_players(state, icons),
+            int(state.time),
+            config.horizon,
+            cell,
+        )
+
+    def text(self, state: State) -> str:
+        """A state as lines of text: letters for things, numbers for players, # walls, · empty."""
+        letters = [(spot, letter) for spot, _, letter in self.things(state)]
+        config = self.config
+        return text_board(
+            config.height,
+            config.width,
+            *self._walls_and_players(state, letters),
+            int(state.time),
+            config.horizon,
+        )
+
+    def _walls_and_players(self, state: State, things: Any) -> tuple[np.ndarray, Any, list]:
+        """Walls [cell], the things, and the cell of each player; None for one that left."""
+        walls = np.asarray(self.maps.walls)[int(state.board)]
+        present = np.asarray(self.present(jax.tree.map(jnp.asarray, state)))
+        players = [int(c) if there else None for c, there in zip(state.cell, present, strict=True)]
+        return walls, things, players
+
+
+# --- scripted players ----------------------------------------------------------------------------
+
+
+def uniform(among: Bool[Array, "*batch choice"]) -> Float[Array, "*batch choice"]:
+    """Equal probability for each choice that is open; zeros if none is."""
+    return among / jnp.maximum(jnp.sum(among, axis=-1, keepdims=True), 1)
+
+
+def approach(
+    game: BoardGame,
+    ego: State,
+    legal: Bool[Array, " action"],
+    cells: Integer[Array, " thing"],
+    there: Bool[Array, " thing"],
+    take: int,
+) -> Float[Array, " action"]:
+    """Probabilities of the actions of seat 0 towards the nearest thing that is still there: on it
+    `take` it (where that is legal), else go to it. Zeros if nothing is there.
+
+    Ties between nearest things, then between the moves that shorten the way, are broken evenly.
+    """
+    config = game.config
+    me = ego.cell[0]
+    far = jnp.where(there, game.distance(ego, me, cells), UNREACHABLE)
+    nearest = uniform(there & (far == jnp.min(far, initial=UNREACHABLE)))
+    target = jnp.clip(me + game.offsets[:4], 0, config.height * config.width - 1)
+    shorter = game.distance(ego, target[None, :], cells[:, None]) < far[:, None]  # [thing, move]
+    moves = nearest @ uniform(legal[:4] & shorter)
+    here = legal[take]
+    rest = jnp.where(here, jnp.arange(4, game.actions) == take, False)
+    return jnp.concatenate([jnp.where(here, 0.0, moves), rest.astype(moves.dtype)])

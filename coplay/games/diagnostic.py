@@ -1,0 +1,131 @@
+"""Two small games that tell what a learner can and cannot do, whatever its curves elsewhere.
+
+`identity`: all seats see the same, and seat i must take action i. Who cannot tell the seats apart
+gets 1/n.
+
+`hidden-target`: in each episode one target action per seat is drawn that nobody sees; only its own
+rewards tell a seat whether it found it. Who does not remember gets 1/actions.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Int, PRNGKeyArray
+
+from coplay.core.errors import UserError
+from coplay.core.game import Game, Observation, Outcome
+
+
+@dataclass(frozen=True)
+class IdentityConfig:
+    """All see the same; seat i must take action i."""
+
+    players: int = 4
+    """How many seats, and actions."""
+    horizon: int = 4
+    """Steps of an episode."""
+
+    def __post_init__(self) -> None:
+        for name in ("players", "horizon"):
+            if getattr(self, name) < 1:
+                raise UserError(f"{name} must be at least 1, not {getattr(self, name)}")
+
+
+@dataclass(frozen=True)
+class HiddenTargetConfig:
+    """One hidden target action per seat and episode, known by its rewards alone."""
+
+    players: int = 4
+    """How many seats."""
+    choices: int = 4
+    """How many actions."""
+    horizon: int = 16
+    """Steps of an episode."""
+
+    def __post_init__(self) -> None:
+        for name in ("players", "choices", "horizon"):
+            if getattr(self, name) < 1:
+                raise UserError(f"{name} must be at least 1, not {getattr(self, name)}")
+
+
+class ProbeState(NamedTuple):
+    """target: the action that each seat is rewarded for. time: steps played."""
+
+    target: Int[Array, " seat"]
+    time: Int[Array, ""]
+
+
+class Probe(Game):
+    """What both games share: nothing is seen, the reward of a step is 1 for the target action and
+    0 for others, and an episode ends after `horizon` steps. What seats see is always (1, 0): of a
+    single number a normalised layer would leave nothing."""
+
+    symmetric: ClassVar[bool] = False
+
+    config: IdentityConfig | HiddenTargetConfig = eqx.field(static=True)
+
+    @property
+    def seats(self) -> int:
+        return self.config.players
+
+    @property
+    def action_names(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(str(action) for action in range(self.choices))
+
+    @property
+    def choices(self) -> int:
+        """How many actions there are."""
+        raise NotImplementedError
+
+    def step(
+        self, key: PRNGKeyArray, state: ProbeState, actions: Int[Array, " seat"]
+    ) -> tuple[ProbeState, Outcome]:
+        state = ProbeState(state.target, state.time + 1)
+        over = jnp.broadcast_to(state.time >= self.config.horizon, (self.seats,))
+        reward = (actions == state.target).astype(jnp.float32)
+        return state, Outcome(reward, over, jnp.zeros((), bool))
+
+    def observe(self, state: ProbeState) -> Observation:
+        return Observation(
+            planes=jnp.zeros((self.seats, 0, 0, 0), jnp.int8),
+            features=jnp.broadcast_to(jnp.array([1.0, 0.0]), (self.seats, 2)),
+            legal=jnp.ones((self.seats, self.choices), bool),
+        )
+
+    def alive(self, state: ProbeState) -> Bool[Array, " seat"]:
+        return jnp.broadcast_to(state.time < self.config.horizon, (self.seats,))
+
+    def text(self, state: ProbeState) -> str:
+        return f"step {int(state.time)}, targets {' '.join(map(str, state.target.tolist()))}"
+
+
+class Identity(Probe):
+    """See the module docstring."""
+
+    name: ClassVar[str] = "identity"
+
+    @property
+    def choices(self) -> int:
+        return self.config.players
+
+    def reset(self, key: PRNGKeyArray) -> ProbeState:
+        return ProbeState(jnp.arange(self.seats), jnp.zeros((), jnp.int32))
+
+
+class HiddenTarget(Probe):
+    """See the module docstring."""
+
+    name: ClassVar[str] = "hidden-target"
+
+    config: HiddenTargetConfig = eqx.field(static=True)
+
+    @property
+    def choices(self) -> int:
+        return self.config.choices
+
+    def reset(self, key: PRNGKeyArray) -> ProbeState:
+        target = jax.random.randint(key, (self.seats,), 0, self.choices)
+        return ProbeState(target, jnp.zeros((), jnp.int32))

@@ -1,1 +1,0 @@
-"""Environments in worker processes. Nothing here imports JAX: workers must start quickly."""

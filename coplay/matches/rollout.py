@@ -1,0 +1,223 @@
+"""Rollouts: many copies of a game played at once, episodes following each other without a pause.
+
+The step loop carries compact game states only. Fresh states for automatic resets and all random
+numbers are drawn before the loop, and ego views are made from the carried state at the top of it:
+XLA would otherwise fuse resets, rules and views into one program part and compute them many times.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
+
+from coplay.core.game import Game, Observation, State
+from coplay.core.group import Group, all_insights, decide, notice_all
+from coplay.core.player import Memory, View
+from coplay.core.trajectory import Past, Trajectory, seat_keys, seat_uniforms
+from coplay.nn import categorical
+
+
+class Table(NamedTuple):
+    """Where the game copies stand between two rollouts.
+
+    state: game states [copy, ...].
+    memory: one per group of players, leading axes [seat of the group, copy].
+    time: [copy] steps played in the current episode.
+    episode: [copy] episodes finished.
+    gained: [copy, seat] reward so far in the episode.
+    stayed: [copy, seat] steps in the game so far in the episode.
+    last_action, last_reward: [copy, seat] as in `View`.
+    """
+
+    state: State
+    memory: tuple[Memory, ...]
+    time: Int[Array, " copy"]
+    episode: Int[Array, " copy"]
+    gained: Float[Array, "copy seat"]
+    stayed: Int[Array, "copy seat"]
+    last_action: Int[Array, "copy seat"]
+    last_reward: Float[Array, "copy seat"]
+
+
+def seat_views(game: Game, state: State, observation: Observation, table: Table) -> View:
+    """The views of all seats, [seat, copy, ...]."""
+    seats = jnp.arange(game.seats)
+    alive = jax.vmap(game.alive)(state)
+    ego = jax.vmap(jax.vmap(game.ego_state, in_axes=(0, None)), in_axes=(None, 0))(state, seats)
+    copies = table.time.shape[0]
+    return View(
+        observation=jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), observation),
+        alive=alive.T,
+        state=ego,
+        time=jnp.broadcast_to(table.time, (game.seats, copies)),
+        episode=jnp.broadcast_to(table.episode, (game.seats, copies)),
+        last_action=table.last_action.T,
+        last_reward=table.last_reward.T,
+    )
+
+
+def fresh_states(
+    game: Game,
+    keys: Key[Array, " copy"],
+    order: Int[Array, " seat"] | Int[Array, "copy seat"] | None,
+) -> State:
+    """Fresh states, [copy, ...]; with an order, renumbered so that new seat i is old `order[i]`, or
+    `order[copy, i]` where copies differ."""
+    state = jax.vmap(game.reset)(keys)
+    if order is None:
+        return state
+    return jax.vmap(game.permute_seats, (0, 0 if order.ndim == 2 else None))(state, order)
+
+
+def new_table(
+    game: Game,
+    groups: tuple[Group, ...],
+    key: PRNGKeyArray,
+    copies: int,
+    order: Int[Array, " seat"] | Int[Array, "copy seat"] | None = None,
+) -> Table:
+    """Fresh games for `copies` copies and players with an empty memory; `order` as in `rollout`."""
+    return Table(
+        state=fresh_states(game, jax.random.split(key, copies), order),
+        memory=tuple(group.start(copies) for group in groups),
+        time=jnp.zeros(copies, jnp.int32),
+        episode=jnp.zeros(copies, jnp.int32),
+        gained=jnp.zeros((copies, game.seats), jnp.float32),
+        stayed=jnp.zeros((copies, game.seats), jnp.int32),
+        **nothing_done(copies, game.seats),
+    )
+
+
+def nothing_done(copies: int, seats: int) -> dict[str, Array]:
+    """`last_action` and `last_reward` of a table where nobody did anything yet."""
+    return {
+        "last_action": jnp.full((copies, seats), -1, jnp.int32),
+        "last_reward": jnp.zeros((copies, seats), jnp.float32),
+    }
+
+
+def act_all(
+    game: Game,
+    groups: tuple[Group, ...],
+    keys: Key[Array, " seat"],
+    uniform: Float[Array, "seat copy"],
+    table: Table,
+) -> tuple[
+    Observation,
+    Int[Array, "copy seat"],
+    Float[Array, "copy seat action"],
+    View,
+    tuple[Memory, ...],
+]:
+    """What all seats see and do: ego views, actions, log-probabilities, the seats' views, new
+    memories."""
+    observation = jax.vmap(game.observe)(table.state)
+    views = seat_views(game, table.state, observation, table)
+    logits, memory = decide(game, groups, keys, views, table.memory)
+    log_policy = categorical.log_policy(logits, views.observation.legal)
+    action = categorical.sample(uniform, log_policy)
+    return observation, action.T, jnp.swapaxes(log_policy, 0, 1), views, memory
+
+
+def rollout(
+    game: Game,
+    groups: tuple[Group, ...],
+    table: Table,
+    key: PRNGKeyArray,
+    steps: int,
+    streams: Int[Array, " seat"],
+    order: Int[Array, " seat"] | Int[Array, "copy seat"] | None = None,
+    insights: bool = False,
+) -> tuple[Table, Trajectory]:
+    """Play `steps` steps in every copy, from where the table stands.
+
+    order: renumbers the seats of every fresh state, as in `fresh_states`: an audit plays the same
+        games with everyone in another seat, an adaptation puts a player into every seat.
+    insights: also keep what players expected of each other.
+    """
+    copies, seats = table.gained.shape
+    remembered = table.memory
+    step_key, reset_key, act_key, choice_key = jax.random.split(key, 4)
+    if order is not None and order.ndim == 2:
+        order = jnp.tile(order, (steps, 1))
+    fresh = fresh_states(game, jax.random.split(reset_key, steps * copies), order)
+    fresh = jax.tree.map(lambda x: x.reshape(steps, copies, *x.shape[1:]), fresh)
+    uniform = seat_uniforms(choice_key, streams, steps * copies).reshape(seats, steps, copies)
+    act_keys = jax.vmap(lambda k: seat_keys(k, streams))(jax.random.split(act_key, steps))
+    step_keys = jax.random.split(step_key, steps * copies).reshape(steps, copies)
+
+    def one_step(table: Table, drawn: tuple) -> tuple[Table, tuple]:
+        fresh, uniform, act_keys, step_keys = drawn
+        observation, action, log_policy, views, memory = act_all(
+            game, groups, act_keys, uniform, table
+        )
+        insight = all_insights(game, groups, views, memory) if insights else None
+        noted = tuple(group.note(mine) for group, mine in zip(groups, memory, strict=True))
+        alive = jax.vmap(game.alive)(table.state)
+        stepped, outcome = jax.vmap(game.step)(step_keys, table.state, action)
+        over = outcome.truncated | ~jnp.any(jax.vmap(game.alive)(stepped), axis=1)
+        memory = notice_all(game, groups, views, stepped, over, memory)
+        gained = table.gained + outcome.reward
+        stayed = table.stayed + alive
+        following = Table(
+            state=jax.tree.map(lambda new, old: _where(over, new, old), fresh, stepped),
+            memory=memory,
+            time=jnp.where(over, 0, table.time + 1),
+            episode=table.episode + over,
+            gained=_where(over, jnp.zeros_like(gained), gained),
+            stayed=_where(over, jnp.zeros_like(stayed), stayed),
+            last_action=jnp.where(alive, action, table.last_action),
+            last_reward=jnp.where(alive, outcome.reward, table.last_reward),
+        )
+        first = jnp.broadcast_to(table.time[:, None] == 0, alive.shape)
+        return following, (
+            observation,
+            alive,
+            action,
+            log_policy,
+            outcome,
+            over,
+            table.episode,
+            table.state,
+            stepped,
+            gained,
+            stayed,
+            Past(first, table.last_action, table.last_reward),
+            noted,
+            insight,
+        )
+
+    drawn = (fresh, jnp.moveaxis(uniform, 0, 1), act_keys, step_keys)
+    table, played = jax.lax.scan(one_step, table, drawn)
+    observation, alive, action, log_policy, outcome, over, episode, *counted = played
+    before, stepped, *counted = counted
+    gained, stayed, past, noted, insight = counted
+    still = jax.vmap(jax.vmap(game.alive))(stepped)
+    trajectory = Trajectory(
+        observation=observation,
+        alive=alive,
+        action=action,
+        log_policy=log_policy,
+        reward=outcome.reward,
+        terminated=outcome.terminated,
+        truncated=outcome.truncated[..., None] & still,
+        over=over,
+        final=jax.vmap(jax.vmap(game.observe))(stepped),
+        last=jax.vmap(game.observe)(table.state),
+        episode_reward=gained,
+        episode_steps=stayed,
+        state=before,
+        after=stepped,
+        episode=episode,
+        past=past,
+        memory={group.seats: mine for group, mine in zip(groups, remembered, strict=True)},
+        noted={group.seats: mine for group, mine in zip(groups, noted, strict=True)},
+        insight=insight,
+    )
+    return table, trajectory
+
+
+def _where(over: Bool[Array, " copy"], new: Array, old: Array) -> Array:
+    """`new` in the copies whose episode is over; arrays are [copy, ...]."""
+    return jnp.where(over.reshape(-1, *(1,) * (new.ndim - 1)), new, old)

@@ -1,0 +1,217 @@
+"""How good a world model is: boards, rewards, leaving, and what could never happen."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from coplay.matches.dataset import Samples
+from coplay.models.world_model import (
+    WAYS,
+    WorldModel,
+    expected_board,
+    likely_board,
+    shifted,
+    true_ways,
+)
+
+BEST_PSNR = 100.0
+REWARD_RIGHT = 0.01
+
+
+class Judged(NamedTuple):
+    """Predictions of single steps beside the truth, [row, ...].
+
+    exact: the most probable board is the true one. squared: [row, plane] mean squared error of the
+    raw probabilities over the plane's cells. reward: the most probable one; reward_error: its
+    distance from the true one. leaves: probability. impossible: [row, fault] what the most probable
+    board shows that can never happen, see `FAULTS`. legal: all legal actions known as such, and no
+    other.
+    """
+
+    exact: Bool[Array, " row"]
+    squared: Float[Array, "row plane"]
+    reward: Float[Array, " row"]
+    reward_error: Float[Array, " row"]
+    leaves: Float[Array, " row"]
+    impossible: Bool[Array, "row fault"]
+    legal: Bool[Array, " row"]
+
+
+FAULTS = ("jumped", "vanished", "appeared", "doubled", "moved thing")
+"""A player farther than one cell from where it was, or in a wall; gone although nothing was taken
+from its cell; there although it had left; in two cells; a thing where there was none, or a wall
+that changed."""
+
+
+def impossible(
+    planes: Float[Array, "row height width plane"],
+    board: Float[Array, "row height width plane"],
+    seats: int,
+) -> Bool[Array, "row fault"]:
+    """Which faults a predicted board of zeros and ones shows, after the board `planes`."""
+    before, after = planes[..., :seats], board[..., :seats]
+    near = sum((shifted(before, one) for one in WAYS), jnp.zeros_like(before)) > 0
+    wall = planes[..., seats : seats + 1] > 0
+    there = jnp.any(before > 0, axis=(1, 2), keepdims=True)
+    jumped = jnp.any((after > 0) & (~near | wall) & there, axis=(1, 2, 3))
+    was, is_ = (jnp.any(x > 0, axis=(1, 2)) for x in (before, after))  # [row, seat]
+    rest, rest_after = planes[..., seats:], board[..., seats:]
+    taken = jnp.any((rest > 0) & (rest_after == 0), axis=-1, keepdims=True)
+    took = jnp.any((before > 0) & taken, axis=(1, 2))
+    vanished = jnp.any(was & ~is_ & ~took, axis=-1)
+    appeared = jnp.any(~was & is_, axis=-1)
+    doubled = jnp.any(jnp.sum(after, axis=(1, 2)) > 1, axis=-1)
+    things = jnp.any((rest == 0) & (rest_after > 0), axis=(1, 2, 3))
+    walls = jnp.any(rest[..., 0] != rest_after[..., 0], axis=(1, 2))
+    return jnp.stack([jumped, vanished, appeared, doubled, things | walls], axis=-1)
+
+
+ROWS = 2048  # looked at in one go
+
+
+@jax.jit
+def _judge(model: WorldModel, samples: Samples) -> Judged:
+    planes, following = (x.astype(jnp.float32) for x in (samples.planes, samples.next_planes))
+    beliefs = model(planes, samples.action)
+    likely = likely_board(planes, beliefs)
+    raw = expected_board(planes, beliefs)
+    reward = model.likely_reward(beliefs)
+    legal = model.legal(planes)[..., 0, :] > 0
+    return Judged(
+        exact=jnp.all(likely == following, axis=(1, 2, 3)),
+        squared=jnp.mean(jnp.square(raw - following), axis=(1, 2)),
+        reward=reward,
+        reward_error=jnp.abs(reward - samples.reward),
+        leaves=jax.nn.sigmoid(beliefs.leaves),
+        impossible=impossible(planes, likely, model.seats),
+        legal=jnp.all(legal == samples.legal, axis=-1),
+    )
+
+
+def judge(model: WorldModel, samples: Samples) -> Judged:
+    """Every sample's step predicted and compared."""
+    count = len(samples.time)
+    parts = []
+    for first in range(0, count, ROWS):
+        index = np.minimum(np.arange(first, first + ROWS), count - 1)
+        part = jax.tree.map(lambda x, i=index: jnp.asarray(x[i]), samples)
+        found = jax.tree.map(np.asarray, _judge(model, part))
+        parts.append(jax.tree.map(lambda x, n=count - first: x[:n], found))
+    return jax.tree.map(lambda *x: np.concatenate(x), *parts)
+
+
+def psnr(squared: Any) -> float:
+    """Peak signal to noise ratio of the pooled error, in decibels, of values between 0 and 1."""
+    mean = float(np.mean(squared, dtype=np.float64))
+    return BEST_PSNR if mean <= 10 ** (-BEST_PSNR / 10) else float(-10 * np.log10(mean))
+
+
+def figures(judged: Judged, samples: Samples) -> dict[str, float]:
+    """The figures of a world model, over all samples."""
+    return {
+        "exact": float(judged.exact.mean()),
+        "psnr": psnr(judged.squared),
+        "board_mse": float(judged.squared.mean(dtype=np.float64)),
+        "reward_right": float((judged.reward_error <= REWARD_RIGHT).mean()),
+        "reward_mse": float(np.square(judged.reward_error, dtype=np.float64).mean()),
+        "leaves_right": float(((judged.leaves > 0.5) == samples.terminated).mean()),
+        "legal_right": float(judged.legal.mean()),
+        "impossible": float(judged.impossible.any(-1).mean()),
+    }
+
+
+class Imagined(NamedTuple):
+    """Open-loop imagination: from a real board on, each prediction made from the one before with
+    the actions that were really taken.
+
+    exact, squared: [start, horizon] of the boards so far. reward_error: of the rewards.
+    alive: [start, horizon] the ego player was still in the game.
+    """
+
+    exact: np.ndarray
+    squared: np.ndarray
+    reward_error: np.ndarray
+    alive: np.ndarray
+
+
+def open_loop(model: WorldModel, samples: Samples, horizon: int, starts: int) -> Imagined:
+    """Imagine `horizon` steps from `starts` samples spread over all of them."""
+    count = len(samples.time)
+    start = np.linspace(0, count - 1, min(starts, count)).astype(int)
+    # [start, horizon] the real rows; a life's later rows follow each other.
+    index = np.minimum(start[:, None] + np.arange(horizon), count - 1)
+    alive = (samples.life[index] == samples.life[start][:, None]) & (
+        start[:, None] + np.arange(horizon) < count
+    )
+
+    @jax.jit
+    def run(model: WorldModel, planes: Array, action: Array, truth: Array, reward: Array) -> tuple:
+        def step(board: Float[Array, "start height width plane"], row: tuple) -> tuple:
+            action, truth, reward = row
+            beliefs = model(board, action)
+            raw = expected_board(board, beliefs)
+            board = likely_board(board, beliefs)
+            truth = truth.astype(jnp.float32)
+            gained = model.likely_reward(beliefs)
+            return board, (
+                jnp.all(board == truth, axis=(1, 2, 3)),
+                jnp.mean(jnp.square(raw - truth), axis=(1, 2, 3)),
+                jnp.abs(gained - reward),
+            )
+
+        rows = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), (action, truth, reward))
+        return jax.lax.scan(step, planes, rows)[1]
+
+    found = run(
+        model,
+        jnp.asarray(samples.planes[start], jnp.float32),
+        jnp.asarray(samples.action[index]),
+        jnp.asarray(samples.next_planes[index]),
+        jnp.asarray(samples.reward[index]),
+    )
+    exact, squared, error = (np.asarray(x).T for x in found)
+    return Imagined(exact, squared, error, alive)
+
+
+def calibration(
+    model: WorldModel, samples: Samples, bins: int, rows: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """How often what is believed with some probability comes true: for classes of ways, counts,
+    mean probability and share of truth per bin."""
+    pick = np.linspace(0, len(samples.time) - 1, min(rows, len(samples.time))).astype(int)
+
+    @jax.jit
+    def run(model: WorldModel, planes: Array, action: Array, following: Array) -> tuple:
+        planes, following = planes.astype(jnp.float32), following.astype(jnp.float32)
+        beliefs = model(planes, action)
+        way, known = true_ways(planes, following, model.seats)
+        ways: Int[Array, " way"] = jnp.arange(1 + len(WAYS))
+        there = jax.nn.sigmoid(beliefs.there)
+        return (
+            jax.nn.softmax(beliefs.way, axis=-1),
+            way[..., None] == ways,
+            jnp.broadcast_to(known[..., None], beliefs.way.shape),
+            there,
+            following[..., model.seats :],
+        )
+
+    found = run(
+        model,
+        jnp.asarray(samples.planes[pick]),
+        jnp.asarray(samples.action[pick]),
+        jnp.asarray(samples.next_planes[pick]),
+    )
+    way, true, known, there, really = (np.asarray(x) for x in found)
+    said = np.concatenate([way[known], there.reshape(-1)])
+    came = np.concatenate([true[known], really.reshape(-1) > 0])
+    place = np.minimum((said * bins).astype(int), bins - 1)
+    counts = np.bincount(place, minlength=bins)
+    safe = np.maximum(counts, 1)
+    return (
+        counts,
+        np.bincount(place, weights=said, minlength=bins) / safe,
+        np.bincount(place, weights=came, minlength=bins) / safe,
+    )

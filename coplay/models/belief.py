@@ -1,0 +1,90 @@
+"""Beliefs about what others are after: within an episode by Bayes, between episodes by habit.
+
+Within an episode a belief is a probability for each candidate goal. Between episodes a player's
+habit is remembered as one weight per habit, of which `habit_prior` makes probabilities. Every
+function acts on arrays with any leading axes.
+"""
+
+from typing import Literal
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from coplay.core.goals import restricted
+
+Form = Literal["dirichlet", "exponential"]
+
+
+def first_weights(form: Form, keep: float, habits: int) -> Float[Array, " habit"]:
+    """The weights before anything was seen.
+
+    exponential: discounted counters that start where even counts would have settled.
+    dirichlet: no counts; the concentration stands for what is assumed beforehand.
+    """
+    start = 1.0 / (habits * (1.0 - keep)) if form == "exponential" else 0.0
+    return jnp.full(habits, start, jnp.float32)
+
+
+def habit_prior(
+    form: Form, concentration: float, weights: Float[Array, "*batch habit"]
+) -> Float[Array, "*batch habit"]:
+    """Probabilities of the habits: the weights, with the concentration added to each (dirichlet),
+    as shares of their sum."""
+    counts = weights + concentration if form == "dirichlet" else weights
+    return counts / jnp.sum(counts, axis=-1, keepdims=True)
+
+
+def with_episode(
+    keep: float,
+    weights: Float[Array, "*batch habit"],
+    habit: Int[Array, "*batch"],
+    aimless: Float[Array, "*batch"] | float = 0.0,
+) -> Float[Array, "*batch habit"]:
+    """The weights after an episode: older ones fade by `keep`, the shown habit gains 1.
+
+    An episode without a habit (-1) changes nothing. In the exponential form the sum of the weights
+    stays 1 / (1 - keep), so the prior becomes keep * prior + (1 - keep) * [habit].
+    aimless: the probability that whatever was shown was chance; so much of the gain goes to the
+    last habit, and an episode without a habit counts by so much.
+    """
+    kinds = jnp.arange(weights.shape[-1])
+    chance = jnp.asarray(aimless)[..., None]
+    shown = (1.0 - chance) * (kinds == habit[..., None]) + chance * (kinds == kinds[-1])
+    seen = jnp.where(habit[..., None] >= 0, 1.0, chance)
+    return (1.0 - (1.0 - keep) * seen) * weights + shown
+
+
+def after_action(
+    belief: Float[Array, "*batch goal"],
+    log_likelihood: Float[Array, "*batch goal"],
+    change: float,
+    prior: Float[Array, "*batch goal"],
+) -> Float[Array, "*batch goal"]:
+    """Bayes: b(g) * P(action | g) / Z, then a share `change` of the prior, because a goal may be
+    given up for another; 0: goals last until they are realised."""
+    # The largest likelihood becomes 1: products of small numbers stay within float32.
+    likelihood = jnp.exp(log_likelihood - jnp.max(log_likelihood, axis=-1, keepdims=True))
+    weights = belief * likelihood
+    total = jnp.sum(weights, axis=-1, keepdims=True)
+    updated = jnp.where(total > 1e-30, weights / jnp.where(total > 1e-30, total, 1.0), prior)
+    return (1.0 - change) * updated + change * prior
+
+
+def after_step(
+    belief: Float[Array, "*batch goal"],
+    prior: Float[Array, "*batch goal"],
+    realised: Bool[Array, "*batch"],
+    open_: Bool[Array, "*batch goal"],
+    lasting: bool = False,
+) -> Float[Array, "*batch goal"]:
+    """The belief in the state that a step led to: a realised goal is followed by a new one, of
+    which only the prior is known; candidates that are gone are ruled out.
+
+    lasting: the last candidate is no goal but a trait: what is believed of it outlasts goals.
+    """
+    kept = restricted(belief, open_)
+    if lasting:
+        trait, goals = belief[..., -1:], prior[..., :-1]
+        share = (1.0 - trait) / jnp.maximum(jnp.sum(goals, axis=-1, keepdims=True), 1e-30)
+        prior = jnp.concatenate([goals * share, trait], axis=-1)
+    return jnp.where(realised[..., None], prior, kept)

@@ -1,0 +1,66 @@
+"""A game's goals with one candidate more: to have none, and to act by chance.
+
+A stranger may follow no goal at all. Its model needs no learning: every legal action is as likely.
+Being aimless is a trait and no goal: it is not realised, and it outlasts what is caught by chance.
+"""
+
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Integer
+
+from coplay.core.goals import Goals
+from coplay.nn import categorical
+
+
+class WithAimless(Goals):
+    """The candidates and habits of `known`, and aimlessness as the last of both. Counts of what was
+    realised have its column too, always 0."""
+
+    known: Goals
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self.known.names, "aimless")
+
+    @property
+    def unrealised(self) -> int:
+        return self.known.unrealised
+
+    @property
+    def habit_names(self) -> tuple[str, ...]:
+        return (*self.known.habit_names, "aimless")
+
+    def features(self, state: Any) -> Float[Array, "seat goal feature"]:
+        """The features of the goals and a last one that says aimless."""
+        known = self.known.features(state)
+        return jnp.pad(known, ((0, 0), (0, 1), (0, 1))).at[:, -1, -1].set(1.0)
+
+    def open(self, state: Any) -> Bool[Array, "seat goal"]:
+        return jnp.pad(self.known.open(state), ((0, 0), (0, 1)), constant_values=True)
+
+    def realised(self, state: Any, following: Any) -> Int[Array, " seat"]:
+        return self.known.realised(state, following)
+
+    def habit(self, counts: Integer[Array, "*batch goal"]) -> Int[Array, "*batch"]:
+        return self.known.habit(counts[..., :-1])
+
+    def prior(
+        self,
+        habits: Float[Array, "*batch habit"],
+        counts: Integer[Array, "*batch goal"],
+        open_: Bool[Array, "*batch goal"],
+    ) -> Float[Array, "*batch goal"]:
+        aimless = habits[..., -1:]
+        aimed = 1.0 - aimless
+        given = habits[..., :-1] / jnp.maximum(aimed, 1e-30)
+        known = self.known.prior(given, counts[..., :-1], open_[..., :-1])
+        return jnp.concatenate([known * aimed, aimless], axis=-1)
+
+
+def with_chance(
+    log_probs: Float[Array, "*batch goal action"], legal: Bool[Array, "*batch action"]
+) -> Float[Array, "*batch goals action"]:
+    """Log-probabilities of actions for every goal, and for no goal at all."""
+    even = categorical.even(legal)
+    return jnp.concatenate([log_probs, even[..., None, :]], axis=-2)

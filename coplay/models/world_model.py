@@ -1,0 +1,280 @@
+"""A model of the world: (ego board, ego-first joint action) → next board, reward, whether I leave.
+
+Everything is predicted as classes. A player goes to one of the cells beside it, stays, or is gone;
+whatever else is in a cell is there or not; a reward is one of the values that occur. What is
+believed most is then a board, never a blur of several. The network is local: what happens in a cell
+depends on the cells around it and on what the players there do, and actions enter where their
+player stands, so that "two hunters at once" is in front of the network and not averaged away. Which
+actions do what is learned.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
+
+from coplay.core.errors import UserError
+from coplay.core.game import Game
+from coplay.core.numerics import masked_mean
+from coplay.nn.categorical import NEVER
+from coplay.nn.layers import Conv3x3, Linear, plain_start
+
+WAYS = ((-1, 0), (1, 0), (0, -1), (0, 1), (0, 0))
+"""Where a player can be after a step, as rows and columns; one more class: gone."""
+UNKNOWN = 1e9  # stands for a reward that has not occurred yet
+NEW = 1e-3  # a reward this far from all known ones is another one
+
+
+@dataclass(frozen=True)
+class WorldConfig:
+    """The world model."""
+
+    channels: int = 48
+    """Numbers kept for every cell."""
+    width: int = 64
+    """Width of the hidden layer behind reward and leaving."""
+    reward_values: int = 48
+    """Different rewards that can be told apart."""
+
+    def __post_init__(self) -> None:
+        for name in ("channels", "width", "reward_values"):
+            if getattr(self, name) <= 0:
+                raise UserError(f"{name} must be above 0, not {getattr(self, name)}")
+
+
+class Beliefs(NamedTuple):
+    """Logits of what a step brings, [..., ...].
+
+    way: [..., seat, 6] where each player goes, ego-first. there: [..., height, width, kind] whether
+    something of each other plane will be in a cell. reward: [..., value]. leaves: [...] the ego
+    player is out of the game afterwards.
+    """
+
+    way: Float[Array, "*batch seat way"]
+    there: Float[Array, "*batch height width kind"]
+    reward: Float[Array, "*batch value"]
+    leaves: Float[Array, "*batch"]
+
+
+class Transition(NamedTuple):
+    """Steps to learn from, [sample, ...]; boards as the ego seat sees them, actions ego-first.
+
+    alive: [sample] whether the step counts. legal: of the ego player before the step.
+    """
+
+    planes: Bool[Array, "sample height width plane"]
+    action: Integer[Array, "sample seat"]
+    following: Bool[Array, "sample height width plane"]
+    reward: Float[Array, " sample"]
+    leaves: Bool[Array, " sample"]
+    legal: Bool[Array, "sample action"]
+    alive: Bool[Array, " sample"]
+
+
+class WorldModel(eqx.Module):
+    """See the module docstring. values: [value] the rewards that occur, then `UNKNOWN`. amount:
+    the reward as a sum over cells, to which values near it owe, by exactness, their probability."""
+
+    near: Conv3x3
+    here: Linear
+    go: tuple[Linear, Linear]
+    thing: Linear
+    gain: tuple[Linear, Linear]
+    amount: Linear
+    exactness: Float[Array, ""]
+    around: Conv3x3
+    may: Linear
+    values: Float[Array, " value"]
+    seats: int = eqx.field(static=True)
+    actions: int = eqx.field(static=True)
+
+    def __init__(
+        self, config: WorldConfig, planes: int, seats: int, actions: int, key: PRNGKeyArray
+    ):
+        keys = jax.random.split(key, 10)
+        wide = config.channels
+        self.seats, self.actions = seats, actions
+        self.values = jnp.full(config.reward_values, UNKNOWN)
+        kinds = planes - seats
+        self.near = Conv3x3(kinds + 3 + 2 * actions, wide, keys[0])
+        self.here = Linear(wide, wide, keys[1])
+        half = max(wide // 2, len(WAYS) + 1)
+        self.go = (Linear(wide + actions, half, keys[2]), Linear(half, 1 + len(WAYS), keys[3], 0.1))
+        self.thing = Linear(wide, kinds, keys[4], 0.1)
+        self.gain = (
+            Linear(2 * wide + actions, config.width, keys[5]),
+            Linear(config.width, 1 + config.reward_values, keys[6], 0.1),
+        )
+        self.amount = Linear(2 * wide + actions, 1, keys[9], 0.1)
+        self.exactness = jnp.float32(0.0)
+        self.around = Conv3x3(kinds + 1, wide, keys[7])
+        self.may = Linear(wide, actions, keys[8], 0.1)
+
+    def __call__(
+        self,
+        planes: Float[Array, "*batch height width plane"],
+        action: Integer[Array, "*batch seat"],
+    ) -> Beliefs:
+        players, rest = planes[..., : self.seats], planes[..., self.seats :]
+        done = (action[..., None] == jnp.arange(self.actions)).astype(jnp.float32)
+        doing = jnp.einsum("...hws,...sa->...hwa", players, done)
+        mine = players[..., :1] * done[..., None, None, 0, :]
+        everyone = jnp.sum(players, axis=-1, keepdims=True)
+        board = jnp.ones_like(everyone)
+        x = jnp.concatenate([rest, board, everyone, players[..., :1], doing, mine], axis=-1)
+        cells = jax.nn.relu(self.here(jax.nn.relu(self.near(x))))
+        stands = jnp.einsum("...hws,...hwc->...sc", players, cells)
+        way = self.go[1](jax.nn.relu(self.go[0](jnp.concatenate([stands, done], axis=-1))))
+        total = jnp.sum(cells, axis=(-3, -2))
+        own = jnp.concatenate([total, stands[..., 0, :], done[..., 0, :]], axis=-1)
+        gain = self.gain[1](jax.nn.relu(self.gain[0](own)))
+        values = jax.lax.stop_gradient(self.values)
+        known = values < UNKNOWN
+        # What is gained in several cells adds up: a sum that was rarely seen is near the values
+        # that it may be, where a class of its own would hardly have been learned.
+        far = jnp.square(jnp.where(known, values, 0.0) - self.amount(own))
+        reward = jnp.where(known, gain[..., 1:] - jnp.exp(self.exactness) * far, NEVER)
+        return Beliefs(way, self.thing(cells), reward, gain[..., 0])
+
+    def likely_reward(self, beliefs: Beliefs) -> Float[Array, "*batch"]:
+        """The most probable reward; 0 while none is known."""
+        best = jnp.argmax(beliefs.reward, axis=-1)[..., None] == jnp.arange(len(self.values))
+        return jnp.sum(jnp.where(best & (self.values < UNKNOWN), self.values, 0.0), axis=-1)
+
+    def legal(
+        self, planes: Float[Array, "*batch height width plane"]
+    ) -> Float[Array, "*batch seat action"]:
+        """Logits of which actions are legal for each player, ego-first."""
+        players, rest = planes[..., : self.seats], planes[..., self.seats :]
+        x = jnp.concatenate([rest, jnp.ones_like(rest[..., :1])], axis=-1)
+        cells = jax.nn.relu(self.around(x))
+        return self.may(jnp.einsum("...hws,...hwc->...sc", players, cells))
+
+
+def new_world_model(
+    config: WorldConfig, planes: int, seats: int, actions: int, key: PRNGKeyArray
+) -> WorldModel:
+    """A model before learning; no reward is known."""
+    model = plain_start(lambda key: WorldModel(config, planes, seats, actions, key), key)
+    return eqx.tree_at(lambda one: one.values, model, jnp.full(config.reward_values, UNKNOWN))
+
+
+def shifted(x: Float[Array, "*batch height width player"], way: tuple[int, int]) -> Array:
+    """Planes moved by rows and columns; what leaves the board is lost."""
+    height, width = x.shape[-3:-1]
+    down, right = way
+    padded = jnp.pad(x, [(0, 0)] * (x.ndim - 3) + [(1, 1), (1, 1), (0, 0)])
+    return padded[..., 1 - down : 1 - down + height, 1 - right : 1 - right + width, :]
+
+
+def expected_board(
+    planes: Float[Array, "*batch height width plane"], beliefs: Beliefs
+) -> Float[Array, "*batch height width plane"]:
+    """The probability that each thing will be in each cell: raw, nothing rounded."""
+    seats = beliefs.way.shape[-2]
+    probs = jax.nn.softmax(beliefs.way, axis=-1)
+    return jnp.concatenate(
+        [_moved(planes[..., :seats], probs), jax.nn.sigmoid(beliefs.there)], axis=-1
+    )
+
+
+def likely_board(
+    planes: Float[Array, "*batch height width plane"], beliefs: Beliefs
+) -> Float[Array, "*batch height width plane"]:
+    """The next board if every class is the most probable one; planes of zeros and ones."""
+    seats = beliefs.way.shape[-2]
+    best = jnp.argmax(beliefs.way, axis=-1)[..., None] == jnp.arange(1 + len(WAYS))
+    there = (beliefs.there > 0).astype(jnp.float32)
+    players = _moved(planes[..., :seats], best.astype(jnp.float32))
+    return jnp.concatenate([players, there], axis=-1)
+
+
+def _moved(
+    players: Float[Array, "*batch height width seat"], way: Float[Array, "*batch seat way"]
+) -> Float[Array, "*batch height width seat"]:
+    """Players' planes after ways taken with these weights."""
+    moved = jnp.zeros_like(players)
+    for index, one in enumerate(WAYS):
+        moved = moved + way[..., None, None, :, index] * shifted(players, one)
+    return moved
+
+
+def true_ways(
+    planes: Float[Array, "*batch height width plane"],
+    following: Float[Array, "*batch height width plane"],
+    seats: int,
+) -> tuple[Int[Array, "*batch seat"], Bool[Array, "*batch seat"]]:
+    """Which way each player went, and whether that is known: it was on the board, and is in a cell
+    beside its old one, or gone."""
+    players, after = planes[..., :seats], following[..., :seats]
+    there, still = (jnp.any(x > 0, axis=(-3, -2)) for x in (players, after))
+    went = jnp.stack(
+        [jnp.sum(shifted(players, one) * after, axis=(-3, -2)) > 0 for one in WAYS], axis=-1
+    )
+    went = jnp.concatenate([went, ~still[..., None]], axis=-1)
+    return jnp.argmax(went, axis=-1), there & jnp.any(went, axis=-1)
+
+
+def reward_class(
+    values: Float[Array, " value"], reward: Float[Array, "*batch"]
+) -> Int[Array, "*batch"]:
+    """Which of the values is nearest to each reward."""
+    return jnp.argmin(jnp.abs(reward[..., None] - values), axis=-1)
+
+
+def with_rewards(
+    values: Float[Array, " value"], reward: Float[Array, " sample"], mask: Bool[Array, " sample"]
+) -> Float[Array, " value"]:
+    """The values with rewards that were not among them, as long as there is room; a few at a time:
+    what is left out now comes again."""
+
+    def one(values: Float[Array, " value"], _: None) -> tuple[Float[Array, " value"], None]:
+        far = jnp.min(jnp.abs(reward[:, None] - values), axis=1)
+        far = jnp.where(mask, far, 0.0)
+        which = jnp.argmax(far)
+        free = jnp.argmax(values >= UNKNOWN)
+        place = (jnp.arange(values.shape[0]) == free) & (values >= UNKNOWN) & (far[which] > NEW)
+        return jnp.where(place, reward[which], values), None
+
+    return jax.lax.scan(one, values, None, length=8)[0]
+
+
+def world_loss(
+    model: WorldModel, steps: Transition
+) -> tuple[Float[Array, ""], dict[str, Float[Array, ""]]]:
+    """The sum of all cross-entropies, and each by its name, in nats per step."""
+    planes, following = (x.astype(jnp.float32) for x in (steps.planes, steps.following))
+    beliefs = model(planes, steps.action)
+    way, known = true_ways(planes, following, model.seats)
+
+    def cross(logits: Float[Array, "*batch n"], index: Int[Array, "*batch"]) -> Array:
+        chosen = index[..., None] == jnp.arange(logits.shape[-1])
+        return -jnp.sum(jnp.where(chosen, jax.nn.log_softmax(logits, axis=-1), 0.0), axis=-1)
+
+    def binary(logits: Float[Array, "*batch"], truth: Float[Array, "*batch"]) -> Array:
+        return jax.nn.softplus(logits) - truth * logits
+
+    rest = following[..., model.seats :]
+    legal = model.legal(planes)[..., 0, :]
+    reward = reward_class(jax.lax.stop_gradient(model.values), steps.reward)
+    each = {
+        "world_way_loss": jnp.sum(jnp.where(known, cross(beliefs.way, way), 0.0), axis=-1),
+        "world_thing_loss": jnp.sum(binary(beliefs.there, rest), axis=(-3, -2, -1)),
+        "world_reward_loss": cross(beliefs.reward, reward),
+        "world_leave_loss": binary(beliefs.leaves, steps.leaves.astype(jnp.float32)),
+        "world_legal_loss": jnp.sum(binary(legal, steps.legal.astype(jnp.float32)), axis=-1),
+    }
+    terms = {name: masked_mean(value, steps.alive, None) for name, value in each.items()}
+    return sum(terms.values(), jnp.float32(0)), terms
+
+
+def refuse_unseen(game: Game) -> None:
+    """A world model is of boards that are seen in full."""
+    if not (game.on_grid and game.full_view):
+        raise UserError(
+            f"the world model is for games on a board that players see in full; '{game.name}' as "
+            "configured is not: leave out game.view, or do without a world model"
+        )

@@ -1,0 +1,159 @@
+"""Networks on ego views: an encoder (MLP or CNN), an actor and a critic.
+
+Modules act on arrays with any leading axes, so one matrix product serves a whole batch.
+"""
+
+import dataclasses
+import math
+from typing import Literal, Protocol, runtime_checkable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from coplay.core.game import Game, Observation
+from coplay.nn.ego_centred import centre, centred_size
+from coplay.nn.layers import Activation, Conv3x3, Linear, function_of
+
+
+class ViewShape(eqx.Module):
+    """The shapes of one ego view: what a network must fit.
+
+    planes: (height, width, plane). features: how many numbers. actions: how many.
+    goals, goal_features, habits, drives: how many candidate goals the game declares, by how many
+    numbers each is described, how many habits and how many one-sided characters there are; 0 if it
+    declares none.
+    world: how many numbers a critic that sees all is shown; 0 if the own view is all there is.
+    """
+
+    planes: tuple[int, int, int] = eqx.field(static=True)
+    features: int = eqx.field(static=True)
+    actions: int = eqx.field(static=True)
+    goals: int = eqx.field(static=True, default=0)
+    goal_features: int = eqx.field(static=True, default=0)
+    habits: int = eqx.field(static=True, default=0)
+    drives: int = eqx.field(static=True, default=0)
+    world: int = eqx.field(static=True, default=0)
+
+
+class Network(eqx.Module):
+    """From ego views to `outputs` numbers: optional convolutions, hidden layers, a head. centred
+    (without convolutions): boards are seen from the own cell, see `coplay.nn.ego_centred`."""
+
+    convolutions: tuple[Conv3x3, ...]
+    layers: tuple[Linear, ...]
+    head: Linear
+    activation: Activation = eqx.field(static=True)
+    board: tuple[int, int, int] = eqx.field(static=True)
+    centred: bool = eqx.field(static=True)
+
+    def __init__(
+        self,
+        shape: ViewShape,
+        outputs: int,
+        *,
+        key: PRNGKeyArray,
+        hidden: tuple[int, ...],
+        channels: tuple[int, ...],
+        activation: Activation,
+        head_scale: float,
+        centred: bool = False,
+    ):
+        keys = iter(jax.random.split(key, len(channels) + len(hidden) + 1))
+        height, width, planes = shape.planes
+        convolutions = []
+        for channel in channels:
+            convolutions.append(Conv3x3(planes, channel, next(keys)))
+            planes = channel
+        size = centred_size(shape.planes) if centred else height * width * planes
+        size += shape.features
+        layers = []
+        for wide in hidden:
+            layers.append(Linear(size, wide, next(keys)))
+            size = wide
+        self.convolutions = tuple(convolutions)
+        self.layers = tuple(layers)
+        self.head = Linear(size, outputs, next(keys), head_scale)
+        self.activation = activation
+        self.board = shape.planes
+        self.centred = centred
+
+    def __call__(self, x: Float[Array, "*batch inputs"]) -> Float[Array, "*batch outputs"]:
+        """From ego views as `flatten` gives them."""
+        act = function_of(self.activation)
+        if self.convolutions:
+            size = math.prod(self.board)
+            board = x[..., :size].reshape(*x.shape[:-1], *self.board)
+            for convolution in self.convolutions:
+                board = act(convolution(board))
+            x = jnp.concatenate([board.reshape(*x.shape[:-1], -1), x[..., size:]], axis=-1)
+        if self.centred:
+            x = centre(x, self.board)
+        for layer in self.layers:
+            x = act(layer(x))
+        return self.head(x)
+
+
+@runtime_checkable
+class NetworkFields(Protocol):
+    """Fields of a learner's configuration that say how its networks are."""
+
+    @property
+    def network(self) -> Literal["centred", "mlp", "cnn"]: ...
+    @property
+    def hidden(self) -> tuple[int, ...]: ...
+    @property
+    def channels(self) -> tuple[int, ...]: ...
+    @property
+    def activation(self) -> Activation: ...
+
+
+def network_by(
+    fields: NetworkFields, shape: ViewShape, outputs: int, key: PRNGKeyArray, head_scale: float
+) -> Network:
+    """A new network as these fields say."""
+    return Network(
+        shape,
+        outputs,
+        key=key,
+        hidden=fields.hidden,
+        channels=fields.channels if fields.network == "cnn" else (),
+        centred=fields.network == "centred",
+        activation=fields.activation,
+        head_scale=head_scale,
+    )
+
+
+def flatten(
+    observation: Observation, identity: Float[Array, "*#batch id"] | None = None
+) -> Float[Array, "*batch inputs"]:
+    """Ego views as one vector of floats each: planes, features, identity."""
+    planes, features = observation.planes, observation.features
+    *batch, height, width, count = planes.shape
+    parts = [planes.reshape(*batch, height * width * count).astype(jnp.float32), features]
+    if identity is not None:
+        parts.append(jnp.broadcast_to(identity, (*features.shape[:-1], identity.shape[-1])))
+    return jnp.concatenate(parts, axis=-1)
+
+
+def view_shape(game: Game) -> ViewShape:
+    """The shapes of a game's ego views and goals."""
+    key = jax.random.key(0)
+    views = jax.eval_shape(lambda key: game.observe(game.reset(key)), key)
+    height, width, planes = views.planes.shape[1:]
+    shape = ViewShape((height, width, planes), views.features.shape[1], views.legal.shape[1])
+    if not game.views_show_all:
+        world = jax.eval_shape(lambda key: game.world_state(game.reset(key)), key)
+        shape = dataclasses.replace(shape, world=world.shape[0])
+    goals = game.goals
+    if goals is None:
+        return shape
+    features = jax.eval_shape(lambda key: goals.features(game.reset(key)), key)
+    return dataclasses.replace(
+        shape,
+        goals=len(goals.names),
+        goal_features=features.shape[2],
+        habits=len(goals.habit_names),
+        drives=len(goals.drives),
+    )

@@ -1,0 +1,82 @@
+"""Networks that remember: an encoder as in `coplay.nn.networks`, a gated recurrent unit, a head.
+
+What enters the gates from the ego view does not depend on the memory, so it is one matrix product
+over all steps; only the memory's own part runs step by step.
+"""
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from coplay.nn.layers import Activation, Linear
+from coplay.nn.networks import Network, ViewShape
+from coplay.nn.recurrent_cells import next_memory, split, unrolled
+
+
+class GRUNetwork(eqx.Module):
+    """From ego views and a memory to `outputs` numbers and the next memory.
+
+    encoder: gives what enters the gates. recurrent: the memory's part in them, see `cells.gru`.
+    head: from the new memory to the outputs.
+    """
+
+    encoder: Network
+    recurrent: Linear
+    head: Linear
+
+    def __init__(
+        self,
+        shape: ViewShape,
+        outputs: int,
+        units: int,
+        *,
+        key: PRNGKeyArray,
+        hidden: tuple[int, ...],
+        channels: tuple[int, ...],
+        activation: Activation,
+        head_scale: float,
+        centred: bool = False,
+    ):
+        encoder_key, recurrent_key, head_key = jax.random.split(key, 3)
+        self.encoder = Network(
+            shape,
+            3 * units,
+            key=encoder_key,
+            hidden=hidden,
+            channels=channels,
+            activation=activation,
+            head_scale=1.0,
+            centred=centred,
+        )
+        # Columns of norm √3 over three gates: each gate's part is about orthogonal.
+        self.recurrent = Linear(units, 3 * units, recurrent_key, math.sqrt(3))
+        self.head = Linear(units, outputs, head_key, head_scale)
+
+    def step(
+        self, x: Float[Array, "*batch inputs"], memory: Float[Array, "*batch units"]
+    ) -> tuple[Float[Array, "*batch outputs"], Float[Array, "*batch units"]]:
+        """One step of a batch."""
+        entering = split(self.encoder(x), memory.shape[-1])
+        memory = next_memory("gru", entering, self.recurrent, memory)
+        return self.head(memory), memory
+
+    def unroll(
+        self,
+        x: Float[Array, "copy time seat inputs"],
+        memory: Float[Array, "copy seat units"],
+        cleared: Bool[Array, "copy time seat"],
+        alive: Bool[Array, "copy time seat"],
+    ) -> tuple[Float[Array, "copy time seat outputs"], Float[Array, "copy time seat units"]]:
+        """All steps one after the other: outputs, and the memory after each step.
+
+        memory: before the first step. cleared: the memory is emptied before the step. alive: where
+        not, the step leaves the memory as it was (and its outputs have no meaning).
+        """
+
+        x, cleared, alive = (jnp.swapaxes(y, 0, 1) for y in (x, cleared, alive))
+        entering = split(self.encoder(x), memory.shape[-1])
+        new, memories = unrolled("gru", entering, self.recurrent, memory, cleared, alive)
+        return jnp.swapaxes(self.head(new), 0, 1), jnp.swapaxes(memories, 0, 1)

@@ -1,0 +1,66 @@
+"""Generalised advantage estimation with seats that leave and episodes that are cut."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from coplay.core.numerics import masked_mean
+
+
+def gae(
+    reward: Float[Array, "time *batch"],
+    value: Float[Array, "time *batch"],
+    final_value: Float[Array, "time *batch"],
+    last_value: Float[Array, "*batch"],
+    terminated: Bool[Array, "time *batch"],
+    truncated: Bool[Array, "time *batch"],
+    discount: float,
+    trace: float,
+) -> Float[Array, "time *batch"]:
+    """Advantages A_t = d_t + discount * trace * A_{t+1}, d_t = r_t + discount * V_{t+1} - V_t.
+
+    A seat that left (terminated) has no future: V_{t+1} = 0 and the sum stops. One whose episode
+    was cut (truncated) has a future that was not played: V_{t+1} is the value of what it saw last
+    (`final_value`), and the sum stops. `last_value` is what the seats see after the last step.
+    Rows of seats that are not alive carry numbers without meaning: leave them out by their mask;
+    no row of an alive seat depends on them.
+    """
+    following = jnp.concatenate([value[1:], last_value[None]])
+    following = jnp.where(truncated, final_value, following)
+    following = jnp.where(terminated, 0.0, following)
+    delta = reward + discount * following - value
+    carry_on = jnp.where(terminated | truncated, 0.0, discount * trace)
+
+    def backward(
+        later: Float[Array, "*batch"], row: tuple[Array, Array]
+    ) -> tuple[Float[Array, "*batch"], Float[Array, "*batch"]]:
+        delta, carry_on = row
+        advantage = delta + carry_on * later
+        return advantage, advantage
+
+    _, advantages = jax.lax.scan(
+        backward, jnp.zeros_like(last_value), (delta, carry_on), reverse=True
+    )
+    return advantages
+
+
+def normalise(
+    values: Float[Array, "*shape"], mask: Bool[Array, "*shape"], epsilon: float = 1e-8
+) -> Float[Array, "*shape"]:
+    """Mean 0 and standard deviation 1 over the entries in the mask; 0 outside of it."""
+    centred = values - masked_mean(values, mask, None)
+    variance = masked_mean(jnp.square(centred), mask, None)
+    return jnp.where(mask, centred / (jnp.sqrt(variance) + epsilon), 0.0)
+
+
+def explained_variance(
+    predicted: Float[Array, "sample *rest"],
+    target: Float[Array, "sample *rest"],
+    mask: Bool[Array, "sample *rest"],
+) -> Float[Array, "*rest"]:
+    """1 - Var(target - predicted) / Var(target) over the first axis, in the mask."""
+
+    def variance(values: Array) -> Array:
+        return masked_mean(jnp.square(values - masked_mean(values, mask, 0)), mask, 0)
+
+    return 1.0 - variance(target - predicted) / jnp.maximum(variance(target), 1e-8)

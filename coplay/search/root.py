@@ -1,0 +1,52 @@
+"""Search from root positions, and action values and logits at the root."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, UInt32
+
+from coplay.core.game import Game, State
+from coplay.search.closed_loop import closed_loop
+from coplay.search.open_loop import open_loop
+from coplay.search.planning import Mind, RootValues, SearchConfig, World
+
+
+def search(
+    world: World,
+    game: Game,
+    config: SearchConfig,
+    state: State,
+    mind: Mind,
+    seed: UInt32[Array, " tree"],
+) -> RootValues:
+    """Search from every state [tree]."""
+    world = world.prepared(game)
+    return (open_loop if config.resample else closed_loop)(world, game, config, state, mind, seed)
+
+
+def mean_over_draws(
+    found: RootValues, legal: Bool[Array, "copy action"], draws: int
+) -> Float[Array, "copy action"]:
+    """Q of the legal actions, averaged over the draws in which they were visited; trees are
+    [draw * copy]. Actions no draw has visited get the least of the others."""
+    q, visits = (x.reshape(draws, *legal.shape) for x in found)
+    seen = visits > 0
+    number = jnp.sum(seen, axis=0)
+    mean = jnp.sum(jnp.where(seen, q, 0.0), axis=0) / jnp.maximum(number, 1)
+    known = legal & (number > 0)
+    least = jnp.min(jnp.where(known, mean, jnp.inf), axis=-1, keepdims=True)
+    return jnp.where(known, mean, jnp.where(jnp.isfinite(least), least, 0.0))
+
+
+def boltzmann(
+    q: Float[Array, "copy action"],
+    legal: Bool[Array, "copy action"],
+    beta: float | Float[Array, "copy 1"],
+    normalise: bool,
+    least_range: float,
+) -> Float[Array, "copy action"]:
+    """Logits beta * Q; normalised: Q between 0 and 1 among the legal actions, where a range below
+    `least_range` counts as that range, so that differences without weight stay without."""
+    if not normalise:
+        return beta * q
+    low = jnp.min(jnp.where(legal, q, jnp.inf), axis=-1, keepdims=True)
+    high = jnp.max(jnp.where(legal, q, -jnp.inf), axis=-1, keepdims=True)
+    return beta * (q - low) / jnp.maximum(high - low, least_range)

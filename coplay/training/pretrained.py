@@ -1,0 +1,146 @@
+"""Folders of pretrained models, and the models in them."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from coplay.core.config import from_json
+from coplay.core.errors import UserError
+from coplay.core.game import Game
+from coplay.games.registry import game_parts
+from coplay.models.goal_codes import GoalConfig, GoalModel
+from coplay.models.world_model import WorldConfig, WorldModel, new_world_model, refuse_unseen
+from coplay.nn.networks import view_shape
+from coplay.training import checkpoints
+
+
+@dataclass(frozen=True)
+class FitConfig:
+    """How a model is fitted to a dataset."""
+
+    epochs: int = 12
+    """Passes over the samples."""
+    batch: int = 2048
+    """Samples in each gradient step, about."""
+    learning_rate: float = 2e-3
+    """Step size of Adam, falling linearly to 0."""
+    gradient_clip: float = 1.0
+    """Largest norm of the gradient."""
+    held_out: float = 0.2
+    """Share of the episodes that is not learned from, to measure by."""
+    seed: int = 0
+    """Seed of all randomness."""
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch", "learning_rate", "gradient_clip"):
+            if getattr(self, name) <= 0:
+                raise UserError(f"{name} must be above 0, not {getattr(self, name)}")
+        if not 0 < self.held_out < 1:
+            raise UserError(f"held_out must be between 0 and 1, not {self.held_out}")
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """A folder of a model that was trained on a dataset.
+
+    part: "goals" or "world-model". data: the dataset's folder. game_name, game: of the
+    dataset. kinds: its mix. model, fit: the options.
+    """
+
+    part: str
+    data: str
+    game_name: str
+    game: Any
+    kinds: tuple[str, ...]
+    model: Any
+    fit: FitConfig
+
+    @property
+    def made_game(self) -> Game:
+        return game_parts(self.game_name)[1](self.game)
+
+
+def read_pretrained(folder: Path, part: str, kind: type) -> Pretrained:
+    """What a folder says about its model; `kind`: the class of the model's options."""
+    try:
+        data = json.loads((folder / "config.json").read_text())
+    except OSError as error:
+        raise UserError(
+            f"{folder} holds no pretrained model; make one with coplay pretrain {part}"
+        ) from error
+    except json.JSONDecodeError as error:
+        raise UserError(f"{folder / 'config.json'} is not JSON: {error}") from error
+    if data.get("part") != part:
+        raise UserError(f"{folder} holds {data.get('part', 'a run')}, not {part}")
+    where = f"{folder / 'config.json'}"
+    return Pretrained(
+        part=part,
+        data=data["data"],
+        game_name=data["game_name"],
+        game=from_json(game_parts(data["game_name"])[0], data["game"], f"{where}: game"),
+        kinds=tuple(data["kinds"]),
+        model=from_json(kind, data["model"], f"{where}: model"),
+        fit=from_json(FitConfig, data["fit"], f"{where}: fit"),
+    )
+
+
+def load_weights(folder: Path, like: Any) -> Any:
+    """The model of a folder, in the structure of `like`."""
+    try:
+        return checkpoints.load(folder / "model.npz", like)[0]
+    except checkpoints.DamagedCheckpoint as error:
+        raise UserError(f"damaged model: {error}; pretrain it anew") from error
+
+
+def read_metrics(folder: Path) -> list[dict[str, Any]]:
+    """The rows of a folder's record."""
+    text = (folder / "metrics.jsonl").read_text()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def load_goals(folder: Path) -> tuple[GoalModel, Any]:
+    """A pretrained goal model, and what its folder says about it."""
+    about = read_pretrained(folder, "goals", GoalConfig)
+    game = about.made_game
+    like = jax.eval_shape(
+        lambda key: GoalModel(about.model, view_shape(game), game.seats, key), jax.random.key(0)
+    )
+    return load_weights(folder, like), about
+
+
+def fresh_world(game: Game, config: WorldConfig, seed: int) -> WorldModel:
+    refuse_unseen(game)
+    planes = view_shape(game).planes[2]
+    return new_world_model(config, planes, game.seats, game.actions, jax.random.key(seed))
+
+
+def load_world(folder: Path) -> tuple[WorldModel, Any]:
+    """A pretrained world model, and what its folder says about it."""
+    about = read_pretrained(folder, "world-model", WorldConfig)
+    game = about.made_game
+    like = jax.eval_shape(lambda: fresh_world(game, about.model, 0))
+    return load_weights(folder, like), about
+
+
+MODELS: dict[str, Callable[[Path], tuple[Any, Any]]] = {
+    "goals": load_goals,
+    "world_model": load_world,
+}
+"""The field of a learner's configuration that names a folder -> what loads it."""
+
+
+def load_models(config: Any, game: Game) -> dict[str, Any]:
+    """The pretrained models that a learner's configuration names; an error if one is of another
+    game."""
+    models = {}
+    for name in getattr(config, "pretrained", ()):
+        if folder := getattr(config, name):
+            model, about = MODELS[name](Path(folder))
+            if (about.game_name, about.game) != (game.name, getattr(game, "config", None)):
+                raise UserError(f"{name} '{folder}' is of another game or another board")
+            models[name] = model
+    return models

@@ -1,0 +1,480 @@
+"""The training loop: a plain Python loop around compiled blocks that logs, saves and evaluates.
+
+While a block computes, the numbers of the one before are logged. A run's state after any number of
+iterations is a function of its configuration alone, so a resumed run ends bit for bit where an
+uninterrupted one ends.
+"""
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from coplay.core.compilation import use_cache
+from coplay.core.errors import UserError, WorkerFailed
+from coplay.core.files import write_json
+from coplay.core.game import Game
+from coplay.core.group import group_players
+from coplay.core.player import Player
+from coplay.games.adapters.worker_game import HostGame
+from coplay.matches.match import Match, play_match
+from coplay.matches.statistics import bootstrap_interval, iqm
+from coplay.training import checkpoints
+from coplay.training.block import (
+    Counts,
+    TrainState,
+    enter_phase,
+    init_state,
+    make_block,
+    state_shapes,
+)
+from coplay.training.config import TrainConfig
+from coplay.training.evaluations import Evaluations
+from coplay.training.logs import Logs
+from coplay.training.phases import Phase, plan_phases
+from coplay.training.players import make_player
+from coplay.training.run import RunFolder, make_game_of
+from coplay.training.worker_blocks import HostBlocks
+
+
+class RunStopped(Exception):
+    """A run that could not go on; the message says why and where it can be taken up."""
+
+
+class Interrupted(Exception):
+    """A run that was asked to stop and did so after saving."""
+
+
+class Report(NamedTuple):
+    """What a watcher of a run sees after each block.
+
+    rewards: [seat] per episode, over the episodes that ended in the last block in which any did.
+    """
+
+    step: int
+    steps: int
+    steps_per_second: float
+    seconds_left: float
+    team_mean: float
+    rewards: list[float]
+
+
+class Watcher:
+    """Gets to know what a run does; this one keeps it to itself."""
+
+    def say(self, text: str) -> None:
+        """A line for the user."""
+
+    def show(self, report: Report) -> None:
+        """After each block."""
+
+    def trained(self, folder: RunFolder, game: Game, title: str) -> None:
+        """After a run that something else needed, such as a best response."""
+
+
+@dataclass
+class Clock:
+    """Wall-clock seconds of a run, over all its processes."""
+
+    training: float = 0.0
+    compiling: float = 0.0
+
+
+class Trainer:
+    """One run in progress. `run` does everything; the other methods are its steps."""
+
+    def __init__(self, config: TrainConfig, out: Path, watcher: Watcher, resume: bool = False):
+        """Validates all of the configuration before anything is written."""
+        use_cache()
+        self.folder = RunFolder(out)
+        self.saved = self.folder.checkpoints(config.run.keep)
+        goes_on = resume and bool(self.saved.all())
+        config = self.folder.begun(config) if goes_on else config
+        self.config, self.watcher = config, watcher
+        self.game: Game = make_game_of(config)
+        run = config.run
+        self.phases = plan_phases(config, self.game)
+        self.per_iteration = run.copies * run.rollout
+        self.total = math.ceil(run.steps / self.per_iteration)
+        self.seeds = [run.seed + index for index in range(run.seeds)]
+        # [seed] keys to begin with, and keys that every iteration folds its number into.
+        seed_keys = jax.vmap(jax.random.key)(jnp.array(self.seeds))
+        self.init_keys, self.keys = jnp.moveaxis(jax.vmap(jax.random.split)(seed_keys), 1, 0)
+        self.streams = jnp.arange(self.game.seats)
+        self.evaluations = Evaluations(self.folder.evaluations_file, run.evaluate_every)
+        self.clock = Clock()
+        self.iteration = self.logged = 0
+        self.mark = time.perf_counter()
+        self.phase = 0
+        self.best: tuple[Any, ...] | None = None
+        self.best_score = [-math.inf] * run.seeds
+        self.recent: list[dict[str, np.ndarray]] = []
+        self.rewards = [math.nan] * self.game.seats
+        self.stop = threading.Event()
+        host = HostBlocks(self.game, run, self.seeds) if isinstance(self.game, HostGame) else None
+        self.host: HostBlocks | None = host
+        # Nothing is gained by long blocks where every step leaves the compiled program.
+        self.block = 1 if host else run.block
+        for note in self.game.notes:
+            watcher.say(f"note: {note}")
+        if goes_on:
+            self._restore()
+        else:
+            if not resume:
+                self.folder.refuse_if_taken()
+            self.state = self._start()
+            self.folder.write_config(config)
+            self.logs = Logs(self.folder.path, self.seeds)
+            self._save()
+
+    # --- beginning and going on ----------------------------------------------------------------
+
+    def _start(self) -> TrainState:
+        phase, copies = self.phases[0], self.config.run.copies
+
+        @jax.jit
+        def all_seeds(game: Game, keys: jax.Array) -> TrainState:
+            return jax.lax.map(lambda key: init_state(phase, game, key, copies, self.streams), keys)
+
+        begun = time.perf_counter()
+        state = jax.block_until_ready(all_seeds(self.game, self.init_keys))
+        self.clock.compiling += time.perf_counter() - begun
+        return state
+
+    def _restore(self) -> None:
+        """Take up the newest checkpoint that is whole."""
+        for path in reversed(self.saved.all()):
+            try:
+                phase = checkpoints.load_note(path)["phase"]
+                shapes = state_shapes(self.config, self.game, self.phases[phase])
+                self.state, note = checkpoints.load(path, shapes)
+                break
+            except checkpoints.DamagedCheckpoint as error:
+                self.watcher.say(f"damaged checkpoint passed over: {error}")
+        else:
+            raise UserError(f"no usable checkpoint in {self.saved.folder}")
+        if note["versions"] != checkpoints.versions():
+            self.watcher.say(
+                f"note: the checkpoint was written with {note['versions']}, this is "
+                f"{checkpoints.versions()}; "
+                "the run goes on, but not bit for bit"
+            )
+        self.phase, self.iteration = note["phase"], note["iteration"]
+        self.logged = self.iteration
+        self.clock = Clock(note["seconds"], note["compile_seconds"])
+        self.best_score = [-math.inf if s is None else s for s in note["best_score"]]
+        if self.saved.best.exists() and max(self.best_score) > -math.inf:
+            self.best, _ = checkpoints.load(self.saved.best, self.state.learners)
+        self.logs = Logs(self.folder.path, self.seeds, note["metrics_bytes"])
+        if self.config.run.evaluate_every:
+            self.evaluations.go_on(self.step)
+        self.watcher.say(f"going on at step {self.step}")
+        if self.host:
+            self.watcher.say(
+                f"the state of {self.game.name} cannot be saved: its environments begin new "
+                "episodes, so the run goes on, but not bit for bit"
+            )
+
+    @property
+    def step(self) -> int:
+        return self.iteration * self.per_iteration
+
+    # --- the loop ------------------------------------------------------------------------------
+
+    def run(self) -> dict[str, Any]:
+        """Train to the end, evaluate, and return the summary that is also written."""
+        try:
+            try:
+                with stopping_on_signals(self.stop):
+                    while self.iteration < self.total:
+                        self._run_phase()
+            finally:
+                self.logs.close()
+                if self.host:
+                    self.host.close()
+            return self._summarise()
+        except WorkerFailed as error:
+            raise RunStopped(
+                f"{error}\nThe run is saved up to step {self.saved.last_step()}; go on with: "
+                f"{self._resuming}"
+            ) from error
+
+    def _run_phase(self) -> None:
+        """Train until the phase ends."""
+        starts = [math.ceil(phase.start / self.per_iteration) for phase in self.phases]
+        ends = [*starts[1:], self.total]
+        if self.iteration >= ends[self.phase]:
+            before, self.phase = self.phases[self.phase], self.phase + 1
+            self.watcher.say(f"step {self.step}: now {','.join(self.phases[self.phase].entries)}")
+            self.state = self._enter(before, self.phases[self.phase])
+        end, phase, run = ends[self.phase], self.phases[self.phase], self.config.run
+        block = self._compile(phase)
+        saved_at = self.step
+        pending: tuple[Counts, int] | None = None
+        self._evaluate_if_due()
+        self.mark = time.perf_counter()
+        while self.iteration < end:
+            # Blocks end at multiples of their length wherever the run was taken up.
+            count = min(self.block - self.iteration % self.block, end - self.iteration)
+            self.state, counts = block(
+                self.game,
+                phase.others,
+                self.state,
+                self.keys,
+                np.int32(self.iteration),
+                np.int32(count),
+                np.int32(self.total),
+                self.streams,
+            )
+            if pending:
+                self._log(*pending)
+            pending = (counts, count)
+            self.iteration += count
+            if self.host:  # its blocks are done when they return
+                self._log(*pending)
+                pending = None
+            due = self.step - saved_at >= run.checkpoint_every
+            evaluate = self.evaluations.due(self.step)
+            if due or evaluate or self.stop.is_set() or self.iteration >= end:
+                if pending:
+                    self._log(*pending)
+                pending, saved_at = None, self.step
+                self._evaluate_if_due()
+                self._save()
+                self.mark = time.perf_counter()
+            if self.stop.is_set():
+                raise Interrupted(f"stopped at step {self.step}; go on with: {self._resuming}")
+
+    @property
+    def _resuming(self) -> str:
+        """The command that takes this run up."""
+        return f"coplay train {self.config.player} --resume {self.folder.path}"
+
+    def _enter(self, before: Phase, phase: Phase) -> TrainState:
+        copies = self.config.run.copies
+        return jax.lax.map(lambda state: enter_phase(before, phase, state, copies), self.state)
+
+    def _compile(self, phase: Phase) -> Any:
+        """The function that plays and learns blocks of the phase; see `make_block`."""
+        begun = time.perf_counter()
+        run = self.config.run
+        compiled: Any
+        if self.host:
+            compiled = self.host.make_block(phase, self.state)
+        else:
+            block = jax.jit(make_block(phase, run.rollout, run.block), donate_argnums=2)
+            number = np.int32(0)
+            compiled = block.lower(
+                self.game, phase.others, self.state, self.keys, number, number, number, self.streams
+            ).compile()
+        took = time.perf_counter() - begun
+        self.clock.compiling += took
+        self.watcher.say(f"compiled in {took:.1f} s")
+        return compiled
+
+    # --- logs ----------------------------------------------------------------------------------
+
+    def _log(self, counts: Counts, iterations: int) -> None:
+        """Wait for a block's numbers, check them, write them, show them."""
+        arrays = {name: np.asarray(value)[:iterations] for name, value in counts.items()}
+        now = time.perf_counter()
+        speed = iterations * self.per_iteration * len(self.seeds) / (now - self.mark)
+        self.clock.training += now - self.mark
+        self.mark = now
+        self.recent.append(arrays)
+        rows = []
+        for index in range(iterations):
+            self.logged += 1
+            for number, seed in enumerate(self.seeds):
+                row = {
+                    "step": self.logged * self.per_iteration,
+                    "seed": seed,
+                    "seconds": round(self.clock.training, 3),
+                    "steps_per_second": round(speed),
+                }
+                of_seed = {name: value[index, number] for name, value in arrays.items()}
+                rows.append(row | metrics_of(of_seed, self.game))
+        for row in rows:
+            self._check_finite(row)
+        self.logs.write(rows)
+        if episodes := arrays["episodes"].sum():
+            self.rewards = (arrays["reward"].sum((0, 1)) / episodes).tolist()
+        left = (self.total - self.logged) * self.per_iteration * len(self.seeds) / speed
+        self.watcher.show(
+            Report(
+                self.logged * self.per_iteration,
+                self.total * self.per_iteration,
+                speed,
+                left,
+                float(np.mean(self.rewards)),
+                self.rewards,
+            )
+        )
+
+    def _check_finite(self, row: dict[str, Any]) -> None:
+        """Stop at the first number of a learner that is no number."""
+        active = {seat for learner in self.phases[self.phase].learners for seat in learner.active}
+        for name, value in row.items():
+            kind, _, seat = name.partition("/seat_")
+            learned = kind not in ("reward", "length") and not kind.startswith("action_")
+            if seat and int(seat) in active and learned and not math.isfinite(value):
+                good = self.saved.all()
+                raise RunStopped(
+                    f"{name} became {value} at step {row['step']} (seed {row['seed']}). The last "
+                    f"good checkpoint is {good[-1] if good else 'missing'}; a smaller "
+                    "learning_rate or gradient_clip usually helps"
+                )
+
+    # --- checkpoints ---------------------------------------------------------------------------
+
+    def _save(self) -> None:
+        """A checkpoint of everything; the best learners so far beside it."""
+        self._keep_best()
+        note = {
+            "phase": self.phase,
+            "iteration": self.iteration,
+            "seconds": self.clock.training,
+            "compile_seconds": self.clock.compiling,
+            "metrics_bytes": self.logs.size(),
+            "best_score": [None if math.isinf(s) else s for s in self.best_score],
+            "versions": checkpoints.versions(),
+        }
+        self.saved.save(self.step, self.state, note)
+
+    def _keep_best(self) -> None:
+        """Each seed's learners when its team mean since the last checkpoint was highest."""
+        if not self.recent:
+            return
+        episodes, reward = (
+            np.sum([np.sum(counts[name], axis=0) for counts in self.recent], axis=0)
+            for name in ("episodes", "reward")
+        )
+        self.recent = []
+        score = np.where(episodes > 0, reward.mean(1) / np.maximum(episodes, 1), -np.inf)
+        better = score > np.array(self.best_score)
+        if not better.any():
+            return
+        now = jax.tree.map(np.asarray, self.state.learners)
+        before = now if self.best is None else self.best
+        self.best = jax.tree.map(
+            lambda new, old: np.where(better.reshape(-1, *(1,) * (new.ndim - 1)), new, old),
+            now,
+            before,
+        )
+        self.best_score = np.where(better, score, self.best_score).tolist()
+        checkpoints.save(self.saved.best, self.best, {"step": self.step, "score": self.best_score})
+
+    # --- the end -------------------------------------------------------------------------------
+
+    def _summarise(self) -> dict[str, Any]:
+        """Play the final evaluation and write the summary."""
+        self.watcher.say(f"final evaluation: {self.config.run.episodes} episodes per seed")
+        entries = list(self.phases[-1].entries)
+        episodes = self.config.run.episodes
+        last = self.phases[-1]
+        matches = [self._evaluate(last, index, episodes) for index in range(len(self.seeds))]
+        every: Match = jax.tree.map(lambda *parts: np.concatenate(parts), *matches)
+        steps = self.step * len(self.seeds)
+        summary = every.record(self.game.name, entries) | {
+            "player": self.config.player,
+            "steps": self.step,
+            "seconds": self.clock.training,
+            "compile_seconds": self.clock.compiling,
+            "steps_per_second": steps / self.clock.training if self.clock.training else None,
+        }
+        if len(self.seeds) > 1:
+            records = [match.record(self.game.name, entries) for match in matches]
+            means = [record["team_mean"] for record in records]
+            summary |= {
+                "seeds": [
+                    {"seed": seed} | {name: record[name] for name in SHOWN if name in record}
+                    for seed, record in zip(self.seeds, records, strict=True)
+                ],
+                "iqm": iqm(means),
+                "interval": list(bootstrap_interval(means)),
+            }
+        write_json(self.folder.summary_file, summary)
+        return summary
+
+    def _evaluate_if_due(self) -> None:
+        """An evaluation of all seeds, if an interval has ended."""
+        if not self.evaluations.due(self.step):
+            return
+        episodes = self.config.run.evaluate_episodes
+        phase = self.phases[self.phase]
+        matches = [self._evaluate(phase, index, episodes) for index in range(len(self.seeds))]
+        self.evaluations.write(self.step, self.clock.training, self.seeds, matches)
+
+    def _evaluate(self, phase: Phase, index: int, episodes: int) -> Match:
+        """The players of one seed as they stand."""
+        learners = jax.tree.map(lambda x: x[index], self.state.learners)
+        players: list[Player] = []
+        for seat, entry in enumerate(phase.entries):
+            mine = [
+                learner.player(state, seat)
+                for learner, state in zip(phase.learners, learners, strict=True)
+                if seat in learner.active
+            ]
+            players.append(mine[0] if mine else make_player(entry, self.game, seat))
+        seed = 1_000_000 + self.seeds[index]
+        return play_match(self.game, group_players(players), episodes, seed)
+
+
+def metrics_of(counts: dict[str, np.ndarray], game: Game) -> dict[str, Any]:
+    """What one iteration of one seed counted, as named numbers; NaN where there was nothing."""
+    episodes = int(counts["episodes"])
+    per_episode = {
+        name: counts[name] / episodes if episodes else np.full(game.seats, np.nan)
+        for name in ("reward", "length")
+    }
+    row: dict[str, Any] = {"team_mean": float(per_episode["reward"].mean()), "episodes": episodes}
+    learned = {name: value for name, value in counts.items() if name not in COUNTED}
+    for name, values in (per_episode | learned).items():
+        titled = {name: values} if values.ndim == 1 else by_action(name, values, game)
+        for title, numbers in titled.items():
+            for seat in range(game.seats):
+                row[f"{title}/seat_{seat}"] = float(numbers[seat])
+    share = counts["actions"] / np.maximum(counts["actions"].sum(1, keepdims=True), 1)
+    for action, title in enumerate(game.action_names):
+        for seat in range(game.seats):
+            row[f"action_{title.replace(' ', '_')}/seat_{seat}"] = float(share[seat, action])
+    return row
+
+
+def by_action(name: str, values: np.ndarray, game: Game) -> dict[str, np.ndarray]:
+    """A metric [seat, action] as one per action."""
+    titles = [title.replace(" ", "_") for title in game.action_names]
+    return {f"{name}_{title}": values[:, index] for index, title in enumerate(titles)}
+
+
+SHOWN = ("team_mean", "seats", "scores")  # what a summary says of each seed
+COUNTED = ("episodes", "reward", "length", "actions")
+
+
+@contextmanager
+def stopping_on_signals(stop: threading.Event) -> Iterator[None]:
+    """Ctrl-C or a polite kill asks the loop to stop after its block; a second one stops at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ask(number: int, frame: Any) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

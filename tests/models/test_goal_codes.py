@@ -1,0 +1,309 @@
+"""Goal codes: windows, divergences and the selector against plain loops; codes know only the
+past."""
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from coplay.core.game import Observation
+from coplay.games.registry import make_game
+from coplay.matches.dataset import samples_of
+from coplay.models.goal_codes import (
+    GoalConfig,
+    GoalModel,
+    Steps,
+    goal_loss,
+    prototype_loss,
+    select,
+)
+from coplay.models.goal_inference import Code, Prototypes, kl_codes
+from coplay.nn.conditioned import centred
+from coplay.nn.networks import view_shape
+from coplay.training.collect import collect
+from coplay.training.pretrain_goals import Lives, foreseen, lives_of
+
+GAME = make_game("stag-hunt", height=2, width=3, players=3, stags=1, hares=1, horizon=5)
+RNG = np.random.default_rng(0)
+
+
+def random_model(**fields: Any) -> GoalModel:
+    """Random numbers in all places; an orthogonal start takes long to compile."""
+    config = GoalConfig(
+        goal_dim=3, prototypes=4, units=4, width=5, opponent_hidden=(6, 6), ahead=3, **fields
+    )
+    shapes = eqx.filter_eval_shape(
+        lambda key: GoalModel(config, view_shape(GAME), 3, key), jax.random.key(0)
+    )
+    leaves = [
+        jnp.asarray(np.random.default_rng(i).normal(size=x.shape) / 2, jnp.float32)
+        for i, x in enumerate(jax.tree.leaves(shapes))
+    ]
+    return jax.tree.unflatten(jax.tree.structure(shapes), leaves)
+
+
+@cache
+def some_lives() -> Lives:
+    return lives_of(samples_of(collect("stag-hunt", GAME.config, "ns,nh,random", 120, 0)), 5, 4)
+
+
+def steps() -> Steps:
+    return jax.jit(some_lives().steps)(jnp.arange(some_lives().slots.shape[0]))
+
+
+def test_windows_are_the_board_around_the_player() -> None:
+    height, width = 3, 4
+    planes = RNG.random((height, width, height, width, 2)).astype(np.float32)
+    for row in range(height):
+        for column in range(width):
+            planes[row, column, ..., 0] = 0
+            planes[row, column, row, column, 0] = 1
+    ours = np.asarray(centred(jnp.asarray(planes)))
+    assert ours.shape == (height, width, 2 * height - 1, 2 * width - 1, 3)
+    for row in range(height):
+        for column in range(width):
+            window = np.zeros((2 * height - 1, 2 * width - 1, 3), np.float32)
+            for r in range(height):
+                for c in range(width):
+                    at = (r - row + height - 1, c - column + width - 1)
+                    window[at] = [*planes[row, column, r, c], 1]
+            np.testing.assert_array_equal(ours[row, column], window)
+    planes[..., 0] = 0
+    assert not np.asarray(centred(jnp.asarray(planes))).any()
+
+
+def test_divergence_of_codes_by_integration() -> None:
+    x = np.linspace(-12, 12, 20001)
+
+    def density(mean: float, log_variance: float) -> np.ndarray:
+        spread = np.exp(log_variance)
+        return np.exp(-((x - mean) ** 2) / (2 * spread)) / np.sqrt(2 * np.pi * spread)
+
+    mean, spread = RNG.normal(size=(2, 2, 3)) * 0.7
+    wanted = [0.0, 0.0]
+    for k in range(3):
+        p, q = density(mean[0, k], spread[0, k]), density(mean[1, k], spread[1, k])
+        for index, other in enumerate((q, density(0, 0))):
+            wanted[index] += np.trapezoid(p * (np.log(p + 1e-300) - np.log(other + 1e-300)), x)
+    first, second = (
+        Code(jnp.asarray(m), jnp.asarray(s)) for m, s in zip(mean, spread, strict=True)
+    )
+    np.testing.assert_allclose([kl_codes(first, second), kl_codes(first)], wanted, rtol=1e-4)
+
+
+@pytest.mark.parametrize("optimistic", [True, False])
+def test_selector_like_plain_python(optimistic: bool) -> None:
+    lines, slots, ahead = 4, 7, 3
+    mean = RNG.normal(size=(lines, slots, 2)).astype(np.float32)
+    weight = RNG.normal(size=(lines, slots, 2)).astype(np.float32)
+    left = np.array([[3, 2, 1, 0, 2, 1, 0]] * lines)  # two lives
+    ours = select(
+        lambda code: jnp.sum(code * weight, axis=-1),
+        jnp.asarray(mean),
+        jnp.asarray(left),
+        ahead,
+        optimistic,
+    )
+    for line in range(lines):
+        for slot in range(slots):
+            open_ = range(slot, slot + min(ahead, left[line, slot] + 1))
+            worth = [float(mean[line, k] @ weight[line, slot]) for k in open_]
+            best = np.argmax(worth) if optimistic else np.argmin(worth)
+            assert int(ours[line, slot]) == slot + best
+
+
+INFERENCE = pytest.mark.parametrize("inference", ["prototypes", "gru"])
+
+
+@INFERENCE
+def test_codes_know_the_past_only(inference: Any) -> None:
+    model, real = random_model(inference=inference), steps()
+
+    def both(steps: Steps) -> Any:
+        return model.codes(steps)[1].mean, model.memories(model.see(steps.observation), steps)
+
+    run = jax.jit(both)
+    before, memory = map(np.asarray, run(real))
+    at = 2
+    joint = np.array(real.joint)
+    joint[:, at:] = (joint[:, at:] + 1) % 7
+    other = real._replace(joint=jnp.asarray(joint), following=~real.following)
+    changed, new_memory = map(np.asarray, run(other))
+    np.testing.assert_array_equal(before[:, : at + 1], changed[:, : at + 1])
+    goes_on = np.asarray(real.alive & ~real.first)[:, at + 1]
+    # An action that all prototypes find impossible says nothing of any.
+    moved = np.abs(memory - new_memory)[goes_on, at + 1].max(-1) > 1e-4
+    assert moved.mean() > 0.8
+    # Of the few hidden units behind the memory all may be silent in single lines.
+    moved = np.abs(before - changed)[goes_on, at + 1].max(-1) > 1e-4
+    assert moved.mean() > 0.8
+    # A life knows nothing of the one before it in its line.
+    new = np.asarray(real.first & real.alive)[:, at + 1]
+    assert new.any()
+    np.testing.assert_allclose(before[new, at + 1], changed[new, at + 1], rtol=1e-6)
+
+
+@INFERENCE
+def test_remembering_step_by_step_is_the_same(inference: Any) -> None:
+    model, real = random_model(inference=inference), steps()
+    seen = model.see(real.observation)
+    lines = np.asarray(jax.jit(lambda *a: model.memories(*a))(seen, real))
+    remember = jax.jit(lambda *a: model.remember(*a))
+    memory = jnp.zeros((seen.shape[0], 4))
+    for slot in range(seen.shape[1]):
+        memory = jnp.where(real.first[:, slot, None], 0.0, memory)
+        alive = np.asarray(real.alive)[:, slot]
+        np.testing.assert_allclose(lines[alive, slot], memory[alive], rtol=1e-4, atol=1e-6)
+        memory = remember(memory, seen[:, slot], real.joint[:, slot])
+
+
+@pytest.mark.parametrize(
+    ("inference", "loss"),
+    [("prototypes", "action"), ("prototypes", "reconstruction"), ("gru", "action")],
+)
+def test_empty_slots_are_in_no_loss_and_every_part_learns(inference: Any, loss: Any) -> None:
+    model, real = random_model(inference=inference, loss=loss), steps()
+    assert not np.asarray(real.alive).all()
+    key = jax.random.key(0)
+    run = jax.jit(jax.value_and_grad(lambda m, s: goal_loss(m, s, key, 1.0)[0]))
+    empty = ~real.alive
+
+    def spoiled(x: Any) -> Any:
+        mask = empty.reshape(*empty.shape, *(1,) * (x.ndim - 2))
+        return jnp.where(mask, ~x if x.dtype == bool else x + 3, x).astype(x.dtype)
+
+    view = real.observation
+    other = Observation(spoiled(view.planes), spoiled(view.features), view.legal)
+    changed = real._replace(
+        observation=other, following=spoiled(real.following), target=spoiled(real.target)
+    )
+    (value, slope), (again, _) = run(model, real), run(model, changed)
+    np.testing.assert_allclose(value, again, rtol=1e-6)
+    parts = {name: getattr(slope, name) for name in ("board", "decoder", "opponent", "value")}
+    for name, part in (parts | vars(slope.inference)).items():
+        moved = [np.abs(np.asarray(x)).max() > 0 for x in jax.tree.leaves(part)]
+        assert all(moved) and bool(moved) == (name != "decoder" or loss == "reconstruction"), name
+
+
+def test_options_of_a_run_replace_those_a_model_was_made_with() -> None:
+    model, real, key = random_model(), steps(), jax.random.key(0)
+    options = replace(model.config, kl_weight=0.5, match_weight=0.25)
+    run = jax.jit(lambda options: goal_loss(model, real, key, 1.0, True, options), static_argnums=0)
+    (mine, terms), (plain, _) = run(options), run(None)
+    more = (0.5 - model.config.kl_weight) * terms["goal_kl"]
+    more += (0.25 - model.config.match_weight) * terms["inferred_kl"]
+    assert abs(more) > 0.01
+    np.testing.assert_allclose(mine - plain, more, rtol=1e-4)
+
+
+def test_prototypes_are_weighed_as_bayes_says() -> None:
+    model, real = random_model(), steps()
+    assert isinstance(model.inference, Prototypes)
+    seen, legal = model.see(real.observation), np.asarray(real.observation.legal)
+
+    @jax.jit
+    def foresee(z: Any) -> Any:
+        every = jnp.broadcast_to(z, (*seen.shape[:2], 3))
+        return jnp.exp(model.foresee(seen, every, real.observation.legal))
+
+    probs = np.stack([np.asarray(foresee(z)) for z in model.inference.codes], axis=-2)
+    assert (probs[~np.broadcast_to(legal[:, :, None], probs.shape)] == 0).all()
+    prior = np.asarray(jax.nn.softmax(model.inference.prior))
+    code = jax.jit(lambda steps: model.codes(steps)[1])(real)
+    run = jax.jit(
+        lambda steps: prototype_loss(model, model.likely(seen, steps.joint[..., 0]), steps)
+    )
+    alive, first = np.asarray(real.alive), np.asarray(real.first)
+    codes = np.asarray(model.inference.codes)
+    total = 0.0
+    for line in range(alive.shape[0]):
+        weight = prior
+        for slot in np.flatnonzero(alive[line]):
+            if first[line, slot]:
+                weight = prior
+            share = weight / weight.sum()
+            mean = share @ codes
+            np.testing.assert_allclose(code.mean[line, slot], mean, rtol=1e-3, atol=1e-4)
+            wide = np.exp(-3 + 7 * np.tanh(np.asarray(model.inference.spread) / 7))
+            apart = share @ np.square(codes - mean)
+            np.testing.assert_allclose(
+                np.exp(code.log_variance[line, slot]), wide + apart, rtol=2e-2, atol=1e-3
+            )
+            weight = weight * probs[line, slot, :, int(real.joint[line, slot, 0])]
+            if int(real.left[line, slot]) == 0:
+                total -= np.log(weight.sum())
+    np.testing.assert_allclose(run(real), total / alive.sum(), rtol=1e-4)
+    # A line that begins within a life goes on with what was remembered of it.
+    late = real._replace(first=jnp.zeros_like(real.first), start=real.start.at[:, 1].set(-8.0))
+    likely = np.asarray(model.likely(seen, real.joint[..., 0]))
+    begun = np.log(prior) + np.asarray(late.start)
+    begun -= np.logaddexp.reduce(begun, axis=1, keepdims=True)
+    whole = np.where(alive[..., None], likely, 0).sum(1)
+    wanted = -np.logaddexp.reduce(begun + whole, axis=1).sum() / alive.sum()
+    np.testing.assert_allclose(run(late), wanted, rtol=1e-4)
+
+
+def test_players_may_change() -> None:
+    proto = Prototypes(2, 3, jax.random.key(0))
+    memory = jnp.zeros(2)
+    for likely in [(-0.1, -3.0)] * 50 + [(-3.0, -0.1)] * 4:
+        memory = proto.weigh(memory, jnp.asarray(likely))
+    assert memory[1] > memory[0]
+    # One impossible action is a strong word, and no verdict for ever.
+    memory = proto.weigh(memory, jnp.asarray((-0.1, -1e30)))
+    assert np.isfinite(memory).all() and memory[0] > memory[1]
+
+
+def test_codes_of_a_gru_must_foresee_the_actions_that_follow() -> None:
+    model, real = random_model(inference="gru"), steps()
+    # Codes without spread, so that the loss can be computed from means.
+    head = model.inference.inferred.head
+    still = head.bias.at[3:].set(-1e3)
+    still_weight = head.weight.at[3:].set(0.0)
+    model = eqx.tree_at(
+        lambda m: (m.inference.inferred.head.bias, m.inference.inferred.head.weight),
+        model,
+        (still, still_weight),
+    )
+
+    @jax.jit
+    def both(model: GoalModel, real: Steps) -> Any:
+        seen, code = model.codes(real)
+        legal = real.observation.legal
+        later = jnp.stack(
+            [model.foresee(seen, jnp.roll(code.mean, by, axis=1), legal) for by in (0, 1, 2)]
+        )
+        return later, goal_loss(model, real, jax.random.key(0), 1.0)[1]
+
+    log_probs, terms = both(model, real)
+    losses: dict[int, list[float]] = {0: [], 1: [], 2: []}
+    for line, slot in np.argwhere(np.asarray(real.alive)):
+        for by in range(min(2, int(real.left[line, slot])) + 1):
+            action = int(real.joint[line, slot + by, 0])
+            losses[by].append(-float(log_probs[by, line, slot + by, action]))
+    assert len(losses[2]) > 5
+    np.testing.assert_allclose(terms["opponent_loss"], np.mean(losses[0]), rtol=2e-2)
+    later = np.mean(losses[1] + losses[2])
+    np.testing.assert_allclose(terms["opponent_later_loss"], later, rtol=2e-2)
+
+
+def test_rows_come_back_in_their_order() -> None:
+    model, lives = random_model(), some_lives()
+    found = foreseen(model, lives)
+    real = steps()
+    code = jax.jit(lambda steps: model.codes(steps)[1])(real)
+    flat = np.asarray(code.mean).reshape(-1, 3)
+    slots = np.asarray(lives.slots).reshape(-1)
+    np.testing.assert_allclose(
+        found.code[slots[slots >= 0]], flat[slots >= 0], rtol=1e-4, atol=1e-6
+    )
+    probs = np.exp(found.action)
+    np.testing.assert_allclose(probs.sum(1), 1, rtol=1e-5)
+    assert (probs[~np.asarray(lives.samples.legal)] == 0).all()
+    blind = foreseen(model, lives, no_goal=True)
+    assert np.abs(np.exp(blind.action) - probs).max() > 1e-3
