@@ -13,15 +13,15 @@ import numpy as np
 
 from coplay.games.board.board_game import uniform
 from coplay.games.stag_hunt import HUNT_STAG, StagHunt, StagHuntConfig
-from coplay.search.known_policies import KnownWorld
-from coplay.search.planning import SearchConfig, mixed
+from coplay.search.known_policies import KnownPolicies
 from coplay.search.root import search
+from coplay.search.simulator import SearchConfig, mix_bits
 
 TREES = 128
 GAME = StagHunt(StagHuntConfig(height=2, width=3, players=2, stags=1, hares=1, horizon=6))
 
 
-def by_chance(game: StagHunt, ego: object) -> jax.Array:
+def random_where(game: StagHunt, ego: object) -> jax.Array:
     return uniform(game.observe(ego).legal[0])
 
 
@@ -30,12 +30,12 @@ def main() -> None:
         cell=jnp.array([1, 1], jnp.int16), prey=jnp.array([1, 5], jnp.int16)
     )
     states = jax.tree.map(lambda x: jnp.broadcast_to(x, (TREES, *x.shape)), state)
-    seeds = mixed(jnp.arange(1, TREES + 1, dtype=jnp.uint32))
+    seeds = mix_bits(jnp.arange(1, TREES + 1, dtype=jnp.uint32))
     # The other has five legal actions on the stag in the middle of the upper row. If it stays or
     # hunts it can be met again; expectimax over three steps gives 1.3916 (tests/minds).
     for resample in (False, True):
         config = SearchConfig(simulations=300, depth=3, exploration=4.0, resample=resample)
-        world = KnownWorld((by_chance,))
+        world = KnownPolicies((random_where,))
         run = jax.jit(lambda s, c=config, w=world: search(w, GAME, c, s, (), seeds))
         q = np.asarray(run(states).q)
         best = q.max(axis=1)

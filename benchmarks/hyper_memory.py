@@ -31,7 +31,7 @@ def megabytes(kind: type[MAPPO], config: Any, agents: int) -> float:
     def prepared(state: Any) -> Any:
         groups = (learner.group(state),)
         table = new_table(game, groups, key, SAMPLES // STEPS // agents)
-        seen = learner.watch(game, rollout(game, groups, table, key, STEPS, streams)[1])
+        seen = learner.training_data(game, rollout(game, groups, table, key, STEPS, streams)[1])
         return learner._prepared(state, seen)[:2]
 
     given = jax.eval_shape(prepared, jax.eval_shape(learner.init, key, streams))

@@ -25,14 +25,14 @@ def main() -> None:
     def views(game: Any, setting: Any) -> Any:
         return steps_alone(game, STEPS, *setting)
 
-    def marks(game: Any, setting: Any) -> Any:
+    def sparse(game: Any, setting: Any) -> Any:
         world, *rest = setting
         return steps_alone(game, STEPS, world.prepared(game), *rest)
 
     amount = given.batch * STEPS
     works = [
         Work(function.__name__, "steps", amount, function, (game, setting))
-        for function in (views, marks)
+        for function in (views, sparse)
     ]
     for speed in measure(works, given.repeats):
         print(f"{speed.work.name}: {speed.per_second:,.0f} imagined steps per second")

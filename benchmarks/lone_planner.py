@@ -15,7 +15,7 @@ import coplay
 from coplay.algorithms.known_planner import KnownPlanner
 from coplay.games.board.board_game import uniform
 from coplay.games.registry import make_game
-from coplay.search.planning import SearchConfig
+from coplay.search.simulator import SearchConfig
 
 
 @dataclass(frozen=True)
@@ -55,14 +55,14 @@ class Arguments:
     """Seed of the episodes."""
 
 
-def by_chance(game: Any, ego: Any) -> Any:
+def random_where(game: Any, ego: Any) -> Any:
     """The player `random`."""
     return uniform(game.observe(ego).legal[0])
 
 
 def main(given: Arguments) -> None:
     game = make_game(given.game, height=given.size, width=given.size, horizon=given.horizon)
-    policies = {"random": by_chance} | dict(game.scripted)
+    policies = {"random": random_where} | dict(game.scripted)
     search = SearchConfig(
         simulations=given.simulations,
         depth=given.depth,

@@ -17,7 +17,7 @@ import numpy as np
 from coplay.matches.dataset import horizon_of, load_dataset, samples_of
 from coplay.models.goal_inference import Prototypes
 from coplay.nn import categorical
-from coplay.training.pretrain_goals import lives_of
+from coplay.training.pretrain_goals import chunk_samples
 from coplay.training.pretrained import load_goals
 
 GAMES, LINES, EPISODES = 512, 64, 600
@@ -30,10 +30,12 @@ def played(game: Any, goals: Any, code: Any, key: Any) -> np.ndarray:
     def play(code: Any, key: Any) -> Any:
         def step(state: Any, key: Any) -> tuple[Any, Any]:
             act_key, step_key = jax.random.split(key)
-            luck = jax.random.uniform(act_key, (GAMES, game.seats))
+            uniform = jax.random.uniform(act_key, (GAMES, game.seats))
             views = jax.vmap(game.observe)(state)
             z = jnp.broadcast_to(code, (GAMES, game.seats, code.shape[0]))
-            action = categorical.sample(luck, goals.foresee(goals.see(views), z, views.legal))
+            action = categorical.sample(
+                uniform, goals.predict_actions(goals.see(views), z, views.legal)
+            )
             keys = jax.random.split(step_key, GAMES)
             after, outcome = jax.vmap(game.step)(keys, state, action)
             return after, outcome.reward
@@ -52,18 +54,18 @@ def main() -> None:
     assert isinstance(goals.inference, Prototypes), "goals by prototypes are asked for"
     dataset = load_dataset(Path(about.data)).part(slice(0, EPISODES))
     samples = samples_of(dataset)
-    lives = lives_of(samples, horizon_of(dataset.game), goals.config.remembered)
+    chunks = chunk_samples(samples, horizon_of(dataset.game), goals.config.remembered)
 
     @jax.jit
     def before(lines: Any) -> Any:
-        steps = lives.steps(lines)
+        steps = chunks.steps(lines)
         return goals.inference.weights(goals.memories(goals.see(steps.observation), steps))
 
-    number = lives.slots.shape[0]
+    number = chunks.slots.shape[0]
     parts = [jnp.arange(at, min(at + LINES, number)) for at in range(0, number, LINES)]
     weights = np.concatenate([np.asarray(before(lines)) for lines in parts])
-    weights = weights.reshape(-1, weights.shape[-1])[lives.place]
-    last = np.flatnonzero(np.diff(samples.life, append=-1))
+    weights = weights.reshape(-1, weights.shape[-1])[chunks.place]
+    last = np.flatnonzero(np.diff(samples.segment, append=-1))
     prior = np.asarray(jax.nn.softmax(goals.inference.prior))
     print("prototype  prior  " + "  ".join(f"{name:>6}" for name in dataset.kinds) + "  reward")
     for index, code in enumerate(goals.inference.codes):

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from coplay.api import play as play
     from coplay.api import train as train
     from coplay.core.errors import UserError as UserError
+    from coplay.core.game import Game as Game
+    from coplay.core.game import Observation as Observation
+    from coplay.core.game import Outcome as Outcome
     from coplay.games.adapters.pettingzoo_in import from_pettingzoo as from_pettingzoo
     from coplay.games.adapters.pettingzoo_out import to_pettingzoo as to_pettingzoo
     from coplay.games.check import check_game as check_game
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
 
 
 _WHERE = {
+    "Game": "coplay.core.game",
+    "Observation": "coplay.core.game",
+    "Outcome": "coplay.core.game",
     "check_game": "coplay.games.check",
     "cross_play": "coplay.api",
     "from_pettingzoo": "coplay.games.adapters.pettingzoo_in",

@@ -12,8 +12,7 @@ import jax
 import jax.numpy as jnp
 
 import coplay
-from coplay.core.game import Game, Observation, Outcome
-from coplay.games.registry import register_game
+from coplay import Game, Observation, Outcome, register_game
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ install_import_hook(
         "coplay.games.stag_hunt",
         "coplay.matches.dataset",
         "coplay.matches.match",
-        "coplay.matches.partitioned",
+        "coplay.matches.partitioned_player",
         "coplay.matches.rollout",
         "coplay.matches.worker_rollout",
         "coplay.models",

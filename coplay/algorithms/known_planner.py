@@ -8,22 +8,22 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from coplay.core.game import Game, ScriptedPolicy
 from coplay.core.player import Memory, Player, View
 from coplay.nn import categorical
-from coplay.search.known_policies import KnownWorld
-from coplay.search.planning import SearchConfig
+from coplay.search.known_policies import KnownPolicies
 from coplay.search.root import mean_over_draws, search
+from coplay.search.simulator import SearchConfig
 
 
 class KnownPlanner(Player):
     """Searches `draws` times, each with other luck, and takes the action of the best mean value.
 
     policies: of its co-players, the next seat first. habits: policies whose actions it tries first.
-    playouts: steps for which habits are played from a position to judge it (`KnownWorld`).
+    playouts: steps for which habits are played from a position to judge it (`KnownPolicies`).
     """
 
     policies: tuple[ScriptedPolicy, ...] = eqx.field(static=True)
     search: SearchConfig = eqx.field(static=True, default=SearchConfig())
     draws: int = eqx.field(static=True, default=4)
-    habits: tuple[ScriptedPolicy, ...] = eqx.field(static=True, default=())
+    prior_policies: tuple[ScriptedPolicy, ...] = eqx.field(static=True, default=())
     playouts: int = eqx.field(static=True, default=0)
 
     def act(
@@ -35,6 +35,8 @@ class KnownPlanner(Player):
             view.state,
         )
         seeds = jax.random.bits(key, (self.draws * copies,), jnp.uint32)
-        world = KnownWorld(self.policies, self.habits, self.playouts, self.search.discount)
-        found = search(world, game, self.search, state, (), seeds)
-        return categorical.only_best(mean_over_draws(found, legal, self.draws), legal), memory
+        simulator = KnownPolicies(
+            self.policies, self.prior_policies, self.playouts, self.search.discount
+        )
+        found = search(simulator, game, self.search, state, (), seeds)
+        return categorical.greedy(mean_over_draws(found, legal, self.draws), legal), memory

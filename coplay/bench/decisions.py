@@ -34,13 +34,13 @@ def deciding(game: Game, config: HOPConfig) -> list[Work]:
         table, played = rollout(game, (group,), table, key, STEPS, jnp.arange(game.seats))
         return table, jnp.sum(played.reward)
 
-    world, *rest = arbitrary_searches(game, COPIES * game.seats * config.draws, config.hidden)
-    world = dataclasses.replace(world, guides=config.guides and config.characters > 0)
-    setting = (world, *rest)
+    simulator, *rest = arbitrary_searches(game, COPIES * game.seats * config.draws, config.hidden)
+    simulator = dataclasses.replace(simulator, guides=config.guides and config.characters > 0)
+    setting = (simulator, *rest)
 
     def alone(game: Game, setting: Any) -> Any:
-        world, *rest = setting
-        return steps_alone(game, STEPS * config.simulations, world.prepared(game), *rest)
+        simulator, *rest = setting
+        return steps_alone(game, STEPS * config.simulations, simulator.prepared(game), *rest)
 
     name = f"HOP, {config.simulations} simulations x {config.draws} draws, {COPIES} copies"
     amount = COPIES * STEPS * game.seats

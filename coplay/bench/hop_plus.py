@@ -14,7 +14,7 @@ from rich.table import Table
 
 from coplay.algorithms.hop_plus.config import HopPlusConfig
 from coplay.algorithms.hop_plus.learner import HopPlus
-from coplay.algorithms.hop_plus.models import HopPlusState, Watched
+from coplay.algorithms.hop_plus.models import HopPlusState, UpdateData
 from coplay.bench.measure import Work, measure
 from coplay.core.game import Game
 from coplay.games.registry import make_game
@@ -96,42 +96,42 @@ def parts(game: Game, config: HopPlusConfig, copies: int, steps: int) -> list[Wo
     def play(game: Game, state: Any, key: PRNGKeyArray) -> Any:
         return rollout(game, groups_of(phase, state.learners), state.table, key, steps, streams)
 
-    def watch(game: Game, trajectory: Any) -> Watched:
-        return learner.watch(game, trajectory)._replace(game=None)  # type: ignore[arg-type]
+    def watch(game: Game, trajectory: Any) -> UpdateData:
+        return learner.training_data(game, trajectory)._replace(game=None)  # type: ignore[arg-type]
 
-    def foresee(mine: HopPlusState, watched: Watched) -> Any:
-        return learner._foreseen(mine, watched)
+    def predict_actions(mine: HopPlusState, observed: UpdateData) -> Any:
+        return learner._prediction_metrics(mine, observed)
 
-    def codes(mine: HopPlusState, watched: Watched) -> Any:
-        return learner._with_codes(mine.goals, watched)
+    def codes(mine: HopPlusState, observed: UpdateData) -> Any:
+        return learner._with_codes(mine.goals, observed)
 
-    def imagine(game: Game, key: PRNGKeyArray, mine: HopPlusState, watched: Watched) -> Any:
-        return learner._dreams.dream(key, mine, watched._replace(game=game))
+    def imagine(game: Game, key: PRNGKeyArray, mine: HopPlusState, observed: UpdateData) -> Any:
+        return learner._imagination.rollout(key, mine, observed._replace(game=game))
 
     def policy(key: PRNGKeyArray, mine: HopPlusState, own: Any, imagined: Any) -> Any:
         return learner._learn_policy(key, mine.policy, own, imagined, jnp.float32(0))
 
-    def models(key: PRNGKeyArray, mine: HopPlusState, watched: Watched) -> Any:
-        filled = learner._models.fill(mine, watched)
+    def models(key: PRNGKeyArray, mine: HopPlusState, observed: UpdateData) -> Any:
+        filled = learner._models.fill(mine, observed)
         return learner._models.learn(filled, key, key, jnp.bool_(True))
 
     mine = state.learners[0]
     trajectory = jax.jit(play)(game, state, key)[1]
-    watched = jax.jit(watch)(game, trajectory)
-    own = jax.jit(codes)(mine, watched)
+    observed = jax.jit(watch)(game, trajectory)
+    own = jax.jit(codes)(mine, observed)
     works: list[tuple[str, Any, tuple]] = [
         ("whole update", whole, (game, state, key)),
         ("playing, goals inferred", play, (game, state, key)),
         ("what is kept of it", watch, (game, trajectory)),
-        ("how well actions were foreseen", foresee, (mine, watched)),
-        ("views told of codes", codes, (mine, watched)),
+        ("how well actions were foreseen", predict_actions, (mine, observed)),
+        ("views told of codes", codes, (mine, observed)),
     ]
     imagined = None
     if config.imagines:
-        works.append(("imagination", imagine, (game, key, mine, watched)))
-        imagined = jax.jit(imagine)(game, key, mine, watched)
+        works.append(("imagination", imagine, (game, key, mine, observed)))
+        imagined = jax.jit(imagine)(game, key, mine, observed)
     works += [
         ("PPO", policy, (key, mine, own, imagined)),
-        ("models: buffers and gradient steps", models, (key, mine, watched)),
+        ("models: buffers and gradient steps", models, (key, mine, observed)),
     ]
     return [Work(name, "game steps", copies * steps, run, given) for name, run, given in works]

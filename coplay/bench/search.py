@@ -19,22 +19,22 @@ from coplay.bench.measure import Work, measure, peak_memory_mb
 from coplay.core.errors import UserError
 from coplay.core.game import Game, State
 from coplay.games.registry import make_game
-from coplay.models.goal_planning import Believed, GoalWorld
-from coplay.models.personas import ITSELF
-from coplay.models.random_goal import WithAimless
+from coplay.models.goal_simulator import GoalHypothesis, GoalSimulator
+from coplay.models.personas import NO_PERSONA
+from coplay.models.random_goal import WithRandomGoal
 from coplay.nn.networks import Network, ViewShape, view_shape
 from coplay.reports.results import console_for_tables, print_json
-from coplay.search.planning import (
-    Mind,
+from coplay.search.root import search
+from coplay.search.simulator import (
+    Hypothesis,
     Position,
     SearchConfig,
-    World,
+    Simulator,
     advance,
     begin,
-    expected,
-    own,
+    co_player_cdf,
+    own_view,
 )
-from coplay.search.root import search
 
 
 @dataclass(frozen=True)
@@ -109,14 +109,14 @@ def searching(game: Game, trees: int, simulations: int) -> list[Work]:
         config = SearchConfig(simulations, simulations, backend=backend)
 
         def run(game: Game, setting: Any, config: SearchConfig = config) -> Any:
-            world, state, mind, seed = setting
-            return search(world, game, config, state, mind, seed)
+            simulator, state, hypothesis, seed = setting
+            return search(simulator, game, config, state, hypothesis, seed)
 
         works.append(run)
 
     def without_tree(game: Game, setting: Any) -> Any:
-        world, *rest = setting
-        return steps_alone(game, simulations, world.prepared(game), *rest)
+        simulator, *rest = setting
+        return steps_alone(game, simulations, simulator.prepared(game), *rest)
 
     names = ("our trees", "mctx", "no tree")
     return [
@@ -128,22 +128,24 @@ def searching(game: Game, trees: int, simulations: int) -> list[Work]:
 def steps_alone(
     game: Game,
     simulations: int,
-    world: World,
+    simulator: Simulator,
     state: State,
-    mind: Mind,
+    hypothesis: Hypothesis,
     seed: UInt32[Array, " tree"],
 ) -> Float[Array, " tree"]:
     """As many imagined steps as a search has simulations, each after the other; all that they
     give is used."""
-    position, observation = begin(world, game, state, mind, seed)
-    logits, value = world.judge(game, own(observation), state, mind)
+    position, observation = begin(simulator, game, state, hypothesis, seed)
+    logits, value = simulator.evaluate(game, own_view(observation), state, hypothesis)
 
     def one(_: Int[Array, ""], carry: tuple) -> tuple:
         position, logits, total = carry
         action = jnp.argmax(logits, axis=-1)
-        others = expected(world, game, position)
-        after, step = advance(world, game, 0.95, position, others, action)
-        logits, value = world.judge(game, own(step.observation), after.state, after.mind)
+        others = co_player_cdf(simulator, game, position)
+        after, step = advance(simulator, game, 0.95, position, others, action)
+        logits, value = simulator.evaluate(
+            game, own_view(step.observation), after.state, after.hypothesis
+        )
         return after, logits, total + value + step.reward
 
     start: tuple[Position, Any, Any] = (position, logits, value)
@@ -152,13 +154,13 @@ def steps_alone(
 
 def arbitrary_searches(
     game: Game, trees: int, hidden: tuple[int, ...], centred: bool = True, seed: int = 0
-) -> tuple[GoalWorld, State, Believed, UInt32[Array, " tree"]]:
+) -> tuple[GoalSimulator, State, GoalHypothesis, UInt32[Array, " tree"]]:
     """A world of untrained networks, fresh states, goals and seeds [tree] for searches."""
     shape = view_shape(game)
     keys = jax.random.split(jax.random.key(seed), 6)
     assert game.goals is not None
-    goals, others = WithAimless(game.goals), game.seats - 1
-    told = shape.drives + others * (shape.goal_features + 1)
+    goals, others = WithRandomGoal(game.goals), game.seats - 1
+    told = shape.personas + others * (shape.goal_features + 1)
     wide = dataclasses.replace(shape, features=shape.features + told)
     with_goal = dataclasses.replace(shape, features=shape.features + shape.goal_features)
 
@@ -174,7 +176,7 @@ def arbitrary_searches(
             centred=centred,
         )
 
-    world = GoalWorld(
+    simulator = GoalSimulator(
         actor=network(keys[0], wide, shape.actions, 1.0),
         critic=network(keys[1], wide, 1, 1.0),
         opponents=jax.vmap(lambda key: network(key, with_goal, shape.actions, 1.0))(
@@ -182,13 +184,13 @@ def arbitrary_searches(
         ),
         habits=jnp.full((trees, others, shape.habits + 1), 1.0 / (shape.habits + 1)),
         belief=jnp.full((trees, others, shape.goals + 1), 1.0 / (shape.goals + 1)),
-        drive=jnp.full(trees, ITSELF),
-        drives=shape.drives,
+        persona=jnp.full(trees, NO_PERSONA),
+        personas=shape.personas,
         goals=goals,
-        aimless=True,
+        random_goal=True,
         guides=False,
     )
     state = jax.vmap(game.reset)(jax.random.split(keys[3], trees))
     goal = jax.random.randint(keys[4], (trees, others), 0, shape.goals + 1)
-    mind = Believed(goal, jnp.zeros((trees, others, shape.goals + 1), jnp.int8))
-    return world, state, mind, jax.random.bits(keys[5], (trees,), jnp.uint32)
+    hypothesis = GoalHypothesis(goal, jnp.zeros((trees, others, shape.goals + 1), jnp.int8))
+    return simulator, state, hypothesis, jax.random.bits(keys[5], (trees,), jnp.uint32)

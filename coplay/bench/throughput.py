@@ -23,10 +23,10 @@ from coplay.algorithms.hop.config import HOPConfig
 from coplay.algorithms.ppo.config import PPOConfig
 from coplay.algorithms.ppo.learner import PPO, PPOState
 from coplay.bench.decisions import deciding, in_simulations
-from coplay.bench.host import host_rows
 from coplay.bench.jaxmarl import jaxmarl_stepping
 from coplay.bench.measure import Speed, Work, measure, peak_memory_mb
 from coplay.bench.teams import team_training
+from coplay.bench.workers import worker_rows
 from coplay.core.game import Game
 from coplay.core.group import group_players
 from coplay.games.registry import make_game
@@ -82,7 +82,7 @@ def run_bench(arguments: BenchArguments) -> int:
             found = compared(measure(deciding(game, config), arguments.repeats), board)
             rows += [*found, *in_simulations(found, config)]
     if arguments.pettingzoo:
-        rows += host_rows(arguments.repeats)
+        rows += worker_rows(arguments.repeats)
     for name in arguments.jaxmarl:
         rows += compared(measure(jaxmarl_stepping(name), arguments.repeats), "")
     for name in arguments.teams:

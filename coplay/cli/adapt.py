@@ -72,7 +72,7 @@ def default_arguments(
 
 def run_adapt(given: AdaptArguments[Any]) -> int:
     """Play, keep, draw and show."""
-    from coplay.evaluation.adaptation.meetings import Kept, Request, meet_all
+    from coplay.evaluation.adaptation.meetings import KeptResults, Request, meet_all
     from coplay.evaluation.adaptation.protocol import split_against
     from coplay.evaluation.adaptation.suites import suite_sets
     from coplay.games.registry import game_parts
@@ -99,7 +99,7 @@ def run_adapt(given: AdaptArguments[Any]) -> int:
     )
     out = given.out or _new_folder(given.player)
 
-    def finished(kept: Kept, result: dict[str, Any]) -> None:
+    def finished(kept: KeptResults, result: dict[str, Any]) -> None:
         draw_adaptation(kept.path(result["against"], "png"), result)
 
     try:

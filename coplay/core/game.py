@@ -113,16 +113,16 @@ class Game(eqx.Module):
         return True
 
     @property
-    def marked(self) -> bool:
-        """Whether the game gives `marks`: the flattened ego views (planes, then features) are 0 and
-        1 but for the last number, which is the same for all seats."""
+    def has_sparse_view(self) -> bool:
+        """Whether the game gives `sparse_view`: the flattened ego views (planes, then features)
+        are 0 and 1 but for the last number, which is the same for all seats."""
         return False
 
-    def marks(self, state: State) -> Int[Array, "seat mark"]:
+    def sparse_view(self, state: State) -> Int[Array, "seat index"]:
         """Where the flattened ego view of each seat is 1, each place once; the own player is the
         first; where features tell what each seat did last, their marks are the last ones. A mark
         that is not there in this state has the number beyond the last place. Only for games that
-        are `marked`."""
+        are `has_sparse_view`."""
         raise NotImplementedError
 
     @property
@@ -131,16 +131,16 @@ class Game(eqx.Module):
         return None
 
     @property
-    def own_world(self) -> bool:
-        """Whether `world_state` is something else than what all seats see."""
+    def has_global_state(self) -> bool:
+        """Whether `global_state` is something else than what all seats see."""
         return False
 
     @property
-    def views_show_all(self) -> bool:
+    def view_is_global(self) -> bool:
         """Whether a seat's own ego view is all that a critic could be shown."""
-        return self.symmetric and self.full_view and not self.own_world
+        return self.symmetric and self.full_view and not self.has_global_state
 
-    def world_state(self, state: State) -> Float[Array, " number"]:
+    def global_state(self, state: State) -> Float[Array, " number"]:
         """Everything at once, for a critic that may see all; unless a game has something of its
         own, what all seats see, one after the other."""
         seen = self.observe(state)

@@ -39,13 +39,13 @@ class Goals(eqx.Module):
         raise NotImplementedError
 
     @property
-    def drives(self) -> tuple[str, ...]:
+    def personas(self) -> tuple[str, ...]:
         """One-sided characters: players that value only a part of what the game rewards."""
         return ()
 
-    def driven(
+    def persona_reward(
         self,
-        drive: Int[Array, "*batch"],
+        persona: Int[Array, "*batch"],
         reward: Float[Array, "*batch"],
         realised: Int[Array, "*batch"],
     ) -> Float[Array, "*batch"]:

@@ -49,9 +49,9 @@ class Group(eqx.Module):
             axis_name=SEATS,
         )(self.player, keys, views, memory)
 
-    def note(self, memory: Memory) -> Any:
+    def record(self, memory: Memory) -> Any:
         """What its players' learner is to know, [seat of the group, copy, ...]."""
-        return jax.vmap(self.player.note, axis_size=len(self.seats))(memory)
+        return jax.vmap(self.player.record, axis_size=len(self.seats))(memory)
 
     @property
     def notices(self) -> bool:

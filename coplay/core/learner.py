@@ -44,7 +44,7 @@ class Learner(eqx.Module):
 
     @property
     def declared_data(self) -> tuple[str, ...]:
-        """Parts of what `watch` gives, by their paths, that must change what is learned."""
+        """Parts of what `training_data` gives, by their paths, that must change what is learned."""
         return (".reward",)
 
     def parameters(self, state: LearnerState) -> Any:
@@ -84,7 +84,7 @@ class Learner(eqx.Module):
         """The players of the active seats, as they act while learning."""
         raise NotImplementedError
 
-    def watch(self, game: Game, trajectory: Trajectory) -> Any:
+    def training_data(self, game: Game, trajectory: Trajectory) -> Any:
         """What `update` takes from all that was played: the part of its own seats, unless a learner
         also looks at others."""
         return of_seats(trajectory, self.active)
@@ -96,7 +96,8 @@ class Learner(eqx.Module):
         trajectory: Any,
         progress: Float[Array, ""],
     ) -> tuple[LearnerState, dict[str, Float[Array, "seat *action"]]]:
-        """Learn from what `watch` gave: a trajectory of the active seats (in that order). Metrics
+        """Learn from what `training_data` gave: a trajectory of the active seats (in that order).
+        Metrics
         per active seat, or per seat and action.
 
         progress: the share of the run that is done, for schedules.
@@ -110,7 +111,8 @@ class Learner(eqx.Module):
         trajectory: Any,
         progress: Float[Array, ""],
     ) -> dict[str, Any]:
-        """What `update` would compute on its way from what `watch` gave, for the seat audit to name
+        """What `update` would compute on its way from what `training_data` gave, for the seat
+        audit to name
         the stage at fault.
 
         Optional. Pytrees by stage, in the order "batch", "advantages", "loss", whose arrays have a
@@ -120,12 +122,23 @@ class Learner(eqx.Module):
 
     def first_ratio(self, state: LearnerState, trajectory: Any) -> Float[Array, " seat"] | None:
         """Of each active seat, the largest |ratio - 1| between the policy that `update` would begin
-        with and the one that acted, on what `watch` gave. None: it learns by no such ratio."""
+        with and the one that acted, on what `training_data` gave. None: it learns by no such
+        ratio."""
         return None
 
     def player(self, state: LearnerState, seat: int, greedy: bool = False) -> Player:
         """The player of one seat as it stands, to sit in any seat and learn no more."""
         raise NotImplementedError
+
+
+def init_learner(
+    learner: Learner,
+    key: PRNGKeyArray,
+    streams: Int[Array, " seat"],
+    parts: Mapping[str, Any] = MappingProxyType({}),
+) -> LearnerState:
+    """`Learner.init`; a learner whose configuration names nothing to begin with takes no parts."""
+    return learner.init(key, streams, parts) if parts else learner.init(key, streams)
 
 
 def _modules(tree: Any) -> Any:

@@ -75,7 +75,7 @@ class Player(eqx.Module):
         """
         return memory
 
-    def note(self, memory: Memory) -> Any:
+    def record(self, memory: Memory) -> Any:
         """What its learner is to know of the memory it decided by, [copy, ...]; None: nothing."""
         return None
 

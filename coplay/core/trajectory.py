@@ -41,7 +41,7 @@ class Trajectory(NamedTuple):
         remembered before the first step, by the seats of each group [seat of the group, copy, ...];
         in the part of some seats, theirs [copy, seat, ...].
     noted: by the seats of each group, [time, seat of the group, copy, ...] what its players noted
-        when they decided (`Player.note`). None in the part of some seats.
+        when they decided (`Player.record`). None in the part of some seats.
     insight: per group of players, [time, seat of the group, copy, ...] what they expected of others
         when they decided (`Player.insight`). None where it was not asked for.
     """
@@ -63,7 +63,7 @@ class Trajectory(NamedTuple):
     episode: Int[Array, "time copy"] | None = None
     past: Past | None = None
     memory: Any = None
-    noted: Any = None
+    recorded: Any = None
     insight: Any = None
 
 
@@ -125,7 +125,7 @@ def of_seats(trajectory: Trajectory, seats: tuple[int, ...]) -> Trajectory:
     if memory is not None:
         memory = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), memory.get(seats, ()))
     trajectory = trajectory._replace(
-        state=None, after=None, episode=None, memory=memory, noted=None, insight=None
+        state=None, after=None, episode=None, memory=memory, recorded=None, insight=None
     )
     if seats == tuple(range(trajectory.alive.shape[2])):
         return trajectory

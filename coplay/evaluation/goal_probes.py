@@ -65,22 +65,22 @@ class Recognised(NamedTuple):
 
     share: float
     steps: float
-    lives: int
+    chunks: int
 
 
 def recognition(
-    probability: np.ndarray, life: np.ndarray, time: np.ndarray, sure: float = 0.9
+    probability: np.ndarray, segment: np.ndarray, time: np.ndarray, sure: float = 0.9
 ) -> Recognised:
     """From the probability given to a kind, of steps of players of that kind."""
     known = probability >= sure
-    first = np.full(int(life.max()) + 1, -1) if len(life) else np.zeros(0, int)
-    for number, step in zip(life[known][::-1], time[known][::-1], strict=True):
+    first = np.full(int(segment.max()) + 1, -1) if len(segment) else np.zeros(0, int)
+    for number, step in zip(segment[known][::-1], time[known][::-1], strict=True):
         first[number] = step
-    lives = np.unique(life)
-    found = first[lives]
+    chunks = np.unique(segment)
+    found = first[chunks]
     there = found >= 0
     steps = float(found[there].mean()) if there.any() else float("nan")
-    return Recognised(float(there.mean()) if len(lives) else 0.0, steps, len(lives))
+    return Recognised(float(there.mean()) if len(chunks) else 0.0, steps, len(chunks))
 
 
 def principal(code: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

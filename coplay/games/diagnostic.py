@@ -51,14 +51,14 @@ class HiddenTargetConfig:
                 raise UserError(f"{name} must be at least 1, not {getattr(self, name)}")
 
 
-class ProbeState(NamedTuple):
+class DiagnosticState(NamedTuple):
     """target: the action that each seat is rewarded for. time: steps played."""
 
     target: Int[Array, " seat"]
     time: Int[Array, ""]
 
 
-class Probe(Game):
+class DiagnosticGame(Game):
     """What both games share: nothing is seen, the reward of a step is 1 for the target action and
     0 for others, and an episode ends after `horizon` steps. What seats see is always (1, 0): of a
     single number a normalised layer would leave nothing."""
@@ -81,28 +81,28 @@ class Probe(Game):
         raise NotImplementedError
 
     def step(
-        self, key: PRNGKeyArray, state: ProbeState, actions: Int[Array, " seat"]
-    ) -> tuple[ProbeState, Outcome]:
-        state = ProbeState(state.target, state.time + 1)
+        self, key: PRNGKeyArray, state: DiagnosticState, actions: Int[Array, " seat"]
+    ) -> tuple[DiagnosticState, Outcome]:
+        state = DiagnosticState(state.target, state.time + 1)
         over = jnp.broadcast_to(state.time >= self.config.horizon, (self.seats,))
         reward = (actions == state.target).astype(jnp.float32)
         return state, Outcome(reward, over, jnp.zeros((), bool))
 
-    def observe(self, state: ProbeState) -> Observation:
+    def observe(self, state: DiagnosticState) -> Observation:
         return Observation(
             planes=jnp.zeros((self.seats, 0, 0, 0), jnp.int8),
             features=jnp.broadcast_to(jnp.array([1.0, 0.0]), (self.seats, 2)),
             legal=jnp.ones((self.seats, self.choices), bool),
         )
 
-    def alive(self, state: ProbeState) -> Bool[Array, " seat"]:
+    def alive(self, state: DiagnosticState) -> Bool[Array, " seat"]:
         return jnp.broadcast_to(state.time < self.config.horizon, (self.seats,))
 
-    def text(self, state: ProbeState) -> str:
+    def text(self, state: DiagnosticState) -> str:
         return f"step {int(state.time)}, targets {' '.join(map(str, state.target.tolist()))}"
 
 
-class Identity(Probe):
+class Identity(DiagnosticGame):
     """See the module docstring."""
 
     name: ClassVar[str] = "identity"
@@ -111,11 +111,11 @@ class Identity(Probe):
     def choices(self) -> int:
         return self.config.players
 
-    def reset(self, key: PRNGKeyArray) -> ProbeState:
-        return ProbeState(jnp.arange(self.seats), jnp.zeros((), jnp.int32))
+    def reset(self, key: PRNGKeyArray) -> DiagnosticState:
+        return DiagnosticState(jnp.arange(self.seats), jnp.zeros((), jnp.int32))
 
 
-class HiddenTarget(Probe):
+class HiddenTarget(DiagnosticGame):
     """See the module docstring."""
 
     name: ClassVar[str] = "hidden-target"
@@ -126,6 +126,6 @@ class HiddenTarget(Probe):
     def choices(self) -> int:
         return self.config.choices
 
-    def reset(self, key: PRNGKeyArray) -> ProbeState:
+    def reset(self, key: PRNGKeyArray) -> DiagnosticState:
         target = jax.random.randint(key, (self.seats,), 0, self.choices)
-        return ProbeState(target, jnp.zeros((), jnp.int32))
+        return DiagnosticState(target, jnp.zeros((), jnp.int32))

@@ -50,10 +50,10 @@ def seat_colour(seat: int) -> str:
 
 def blend(colour: Colour, other: Colour, share: float) -> tuple[int, int, int]:
     """`colour` with a `share` of `other` mixed in."""
-    mixed = [
+    blended = [
         round((1 - share) * a + share * b) for a, b in zip(_rgb(colour), _rgb(other), strict=True)
     ]
-    return mixed[0], mixed[1], mixed[2]
+    return blended[0], blended[1], blended[2]
 
 
 def _rgb(colour: Colour) -> tuple[int, int, int]:

@@ -159,8 +159,8 @@ class Snowdrift(BoardGame):
         last action one-hot, then time / horizon."""
         return self.board_views(state, state.drift, state.left, (slice(None),), self.legal(state))
 
-    def marks(self, state: SnowdriftState) -> Int[Array, "seat mark"]:
-        return self.board_marks(state, state.drift, state.left, (slice(None),))
+    def sparse_view(self, state: SnowdriftState) -> Int[Array, "seat index"]:
+        return self.board_indices(state, state.drift, state.left, (slice(None),))
 
     def things(self, state: SnowdriftState) -> list[tuple[int, Icon, str]]:
         """The drifts that are left: s."""
@@ -211,19 +211,19 @@ class SnowdriftGoals(Goals):
         return tuple(f"removes {count}" for count in range(self.game.config.drifts + 1))
 
     @property
-    def drives(self) -> tuple[str, ...]:
+    def personas(self) -> tuple[str, ...]:
         return ("cleaning", "no work")
 
-    def driven(
+    def persona_reward(
         self,
-        drive: Int[Array, "*batch"],
+        persona: Int[Array, "*batch"],
         reward: Float[Array, "*batch"],
         realised: Int[Array, "*batch"],
     ) -> Float[Array, "*batch"]:
         """Cleaning: every drift removed by oneself counts, nothing else. No work: a removal by
         oneself brings nothing but its cost."""
         mine = jnp.where(realised >= 0, self.game.config.reward, 0.0)
-        return jnp.where(drive == 0, mine, jnp.where(drive == 1, reward - mine, reward))
+        return jnp.where(persona == 0, mine, jnp.where(persona == 1, reward - mine, reward))
 
     def features(self, state: SnowdriftState) -> Float[Array, "seat goal feature"]:
         """The way from the seat to the drift: up, down, left, right as four flags, rows and

@@ -206,8 +206,8 @@ class StagHunt(BoardGame):
         legal = self.legal(state)
         return self.board_views(state, state.prey, state.prey_alive, self._kinds, legal)
 
-    def marks(self, state: StagHuntState) -> Int[Array, "seat mark"]:
-        return self.board_marks(state, state.prey, state.prey_alive, self._kinds)
+    def sparse_view(self, state: StagHuntState) -> Int[Array, "seat index"]:
+        return self.board_indices(state, state.prey, state.prey_alive, self._kinds)
 
     @property
     def _kinds(self) -> tuple[slice, slice]:
@@ -269,17 +269,17 @@ class StagHuntGoals(Goals):
         return self.names
 
     @property
-    def drives(self) -> tuple[str, ...]:
+    def personas(self) -> tuple[str, ...]:
         return ("only stags", "only hares")
 
-    def driven(
+    def persona_reward(
         self,
-        drive: Int[Array, "*batch"],
+        persona: Int[Array, "*batch"],
         reward: Float[Array, "*batch"],
         realised: Int[Array, "*batch"],
     ) -> Float[Array, "*batch"]:
         """Prey of the other kind is worth nothing."""
-        return jnp.where((drive >= 0) & (realised >= 0) & (realised != drive), 0.0, reward)
+        return jnp.where((persona >= 0) & (realised >= 0) & (realised != persona), 0.0, reward)
 
     def features(self, state: StagHuntState) -> Float[Array, "seat goal feature"]:
         """The goal one-hot."""

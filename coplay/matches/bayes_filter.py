@@ -20,7 +20,7 @@ from jaxtyping import Array, Float, Int
 from coplay.core.errors import UserError
 from coplay.core.game import Game, State
 from coplay.core.player import Player, View
-from coplay.matches.dataset import Dataset, by_life, chunks
+from coplay.matches.dataset import Dataset, batches, by_segment
 from coplay.nn import categorical
 
 
@@ -106,12 +106,12 @@ def filtered(dataset: Dataset, players: tuple[Player, ...]) -> Filtered:
         return jnp.exp(jnp.moveaxis(kinds, 0, 1)), jnp.exp(found)
 
     parts = []
-    for part in chunks(dataset):
+    for part in batches(dataset):
         state = jax.tree.map(lambda x: jnp.asarray(x[:, :-1]), part.state)
         found = of_chunk(game, state, jnp.asarray(part.action))
-        mask = by_life(part.sample)
-        kind, action = (by_life(np.asarray(x))[mask] for x in found)
-        true = by_life(np.broadcast_to(part.kind[:, None], part.sample.shape))[mask]
+        mask = by_segment(part.sample)
+        kind, action = (by_segment(np.asarray(x))[mask] for x in found)
+        true = by_segment(np.broadcast_to(part.kind[:, None], part.sample.shape))[mask]
         parts.append(
             Filtered(
                 kind=kind,

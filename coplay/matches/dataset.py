@@ -256,7 +256,7 @@ class Samples(NamedTuple):
     time: Rows
     kind: Rows
     goal: Rows
-    life: Rows
+    segment: Rows
     episode: Rows
     seat: Rows
 
@@ -266,14 +266,14 @@ class Samples(NamedTuple):
         return Observation(self.planes, self.features, self.legal)
 
 
-CHUNK = 256  # episodes looked at in one go
+BATCH = 256  # episodes looked at in one go
 
 
-def chunks(dataset: Dataset) -> Iterator[Episodes]:
-    """The episodes in parts of `CHUNK`, the last one filled up with episodes without samples."""
+def batches(dataset: Dataset) -> Iterator[Episodes]:
+    """The episodes in parts of `BATCH`, the last one filled up with episodes without samples."""
     count = len(dataset.episodes.length)
-    for first in range(0, count, CHUNK):
-        index = np.arange(first, first + CHUNK)
+    for first in range(0, count, BATCH):
+        index = np.arange(first, first + BATCH)
         part: Episodes = jax.tree.map(
             lambda x, i=index: x[np.minimum(i, count - 1)], dataset.episodes
         )
@@ -290,7 +290,7 @@ def _views(game: Game, state: State) -> tuple[Observation, Any]:
     )
 
 
-def by_life(x: np.ndarray) -> np.ndarray:
+def by_segment(x: np.ndarray) -> np.ndarray:
     """[episode, time, seat, ...] as [episode, seat, time, ...], the order of `Samples`."""
     return np.swapaxes(x, 1, 2)
 
@@ -301,14 +301,14 @@ def samples_of(dataset: Dataset, discount: float = 0.95) -> Samples:
     seats = game.seats
     order = (np.arange(seats)[:, None] + np.arange(seats)) % seats  # [seat, ego order]
     parts: list[Samples] = []
-    lives = 0
-    for number, part in enumerate(chunks(dataset)):
+    chunks = 0
+    for number, part in enumerate(batches(dataset)):
         views, alive = jax.tree.map(np.asarray, _views(game, jax.tree.map(jnp.asarray, part.state)))
-        mask = by_life(part.sample)
-        now = jax.tree.map(lambda x, m=mask: by_life(x[:, :-1])[m], views)
-        after = jax.tree.map(lambda x, m=mask: by_life(x[:, 1:])[m], views)
+        mask = by_segment(part.sample)
+        now = jax.tree.map(lambda x, m=mask: by_segment(x[:, :-1])[m], views)
+        after = jax.tree.map(lambda x, m=mask: by_segment(x[:, 1:])[m], views)
         shape = part.sample.shape
-        episode = np.broadcast_to(np.arange(shape[0])[:, None, None] + number * CHUNK, shape)
+        episode = np.broadcast_to(np.arange(shape[0])[:, None, None] + number * BATCH, shape)
         seat = np.broadcast_to(np.arange(seats), shape)
         time = np.broadcast_to(np.arange(shape[1])[:, None], shape)
         total = part.reward.sum(-1, keepdims=True)
@@ -324,9 +324,9 @@ def samples_of(dataset: Dataset, discount: float = 0.95) -> Samples:
             "episode": episode.astype(np.int32),
             "seat": seat.astype(np.int8),
         }
-        flat = {name: by_life(x)[mask] for name, x in rows.items()}
+        flat = {name: by_segment(x)[mask] for name, x in rows.items()}
         one = flat["episode"].astype(np.int64) * seats + flat["seat"]
-        life = np.concatenate([[0], np.cumsum(np.diff(one) != 0)]) if len(one) else one
+        segment = np.concatenate([[0], np.cumsum(np.diff(one) != 0)]) if len(one) else one
         parts.append(
             Samples(
                 planes=now.planes,
@@ -334,11 +334,11 @@ def samples_of(dataset: Dataset, discount: float = 0.95) -> Samples:
                 legal=now.legal,
                 next_planes=after.planes,
                 next_legal=after.legal,
-                life=(life + lives).astype(np.int32),
+                segment=(segment + chunks).astype(np.int32),
                 **flat,
             )
         )
-        lives += int(life[-1]) + 1 if len(life) else 0
+        chunks += int(segment[-1]) + 1 if len(segment) else 0
     return jax.tree.map(lambda *x: np.concatenate(x), *parts)
 
 
@@ -350,14 +350,15 @@ def _returns(reward: np.ndarray, discount: float) -> np.ndarray:
     return sums
 
 
-def packed(life: np.ndarray, length: int) -> np.ndarray:
-    """Rows of whole lives put one after the other into lines of `length`: [line, slot] row numbers,
+def packed(segment: np.ndarray, length: int) -> np.ndarray:
+    """Rows of whole lives put one after the other into lines of `length`: [chunk, slot] row
+    numbers,
     -1 where a slot is empty. No life is cut.
 
     Recurrent networks then run over few empty slots, although most lives are short.
     """
-    starts = np.flatnonzero(np.diff(life, prepend=-1))
-    sizes = np.diff(np.append(starts, len(life)))
+    starts = np.flatnonzero(np.diff(segment, prepend=-1))
+    sizes = np.diff(np.append(starts, len(segment)))
     if (sizes > length).any():
         raise ValueError(f"a life has {sizes.max()} steps, lines have {length}")
     lines: list[list[int]] = []

@@ -17,9 +17,9 @@ from coplay.core.errors import UserError
 from coplay.core.game import Game, State
 from coplay.core.group import Group, notice_all
 from coplay.core.trajectory import seat_keys, seat_uniforms
-from coplay.games.adapters.worker_game import HostGame
+from coplay.games.adapters.worker_game import WorkerGame
 from coplay.matches.rollout import Table, act_all, new_table, nothing_done
-from coplay.matches.worker_match import play_host_episodes, record_host_episode
+from coplay.matches.worker_match import play_worker_episodes, record_worker_episode
 
 MOST_COPIES, MOST_HOST_COPIES = 1024, 64
 
@@ -152,12 +152,12 @@ def play_match(
         raise UserError(f"episodes must be at least 1, not {episodes}")
     if copies is not None and copies < 1:
         raise UserError(f"copies must be at least 1, not {copies}")
-    most = MOST_HOST_COPIES if isinstance(game, HostGame) else MOST_COPIES
+    most = MOST_HOST_COPIES if isinstance(game, WorkerGame) else MOST_COPIES
     each = -(-episodes // min(copies or most, episodes))
     copies = -(-episodes // each)
     played: Any
-    if isinstance(game, HostGame):
-        played = play_host_episodes(game, groups, seed, copies, each)
+    if isinstance(game, WorkerGame):
+        played = play_worker_episodes(game, groups, seed, copies, each)
     else:
         played = _play_episodes(game, groups, jax.random.key(seed), copies, each)
     # The last round may hold more episodes than asked for; which copies are left out is fixed
@@ -166,7 +166,7 @@ def play_match(
     return Match(*flat)
 
 
-class Episode(NamedTuple):
+class RecordedEpisode(NamedTuple):
     """One episode to look at: T steps. states: T + 1 single states; actions, rewards: [T, seat]."""
 
     states: list[State]
@@ -174,10 +174,10 @@ class Episode(NamedTuple):
     rewards: np.ndarray
 
 
-def record_episode(game: Game, groups: tuple[Group, ...], seed: int = 0) -> Episode:
+def record_episode(game: Game, groups: tuple[Group, ...], seed: int = 0) -> RecordedEpisode:
     """Play one episode in one copy and keep every state."""
-    if isinstance(game, HostGame):
-        return Episode(*record_host_episode(game, groups, seed))
+    if isinstance(game, WorkerGame):
+        return RecordedEpisode(*record_worker_episode(game, groups, seed))
     key, reset_key = jax.random.split(jax.random.key(seed))
     # A few steps of one copy: compiling is most of the work, and a reset that is not compiled would
     # be compiled operation by operation.
@@ -194,4 +194,4 @@ def record_episode(game: Game, groups: tuple[Group, ...], seed: int = 0) -> Epis
         rewards.append(np.asarray(reward[0]))
         over = bool(ended[0])
     single = [jax.tree.map(lambda x: x[0], state) for state in states]
-    return Episode(single, np.stack(actions), np.stack(rewards))
+    return RecordedEpisode(single, np.stack(actions), np.stack(rewards))

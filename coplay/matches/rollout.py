@@ -153,7 +153,7 @@ def rollout(
             game, groups, act_keys, uniform, table
         )
         insight = all_insights(game, groups, views, memory) if insights else None
-        noted = tuple(group.note(mine) for group, mine in zip(groups, memory, strict=True))
+        recorded = tuple(group.record(mine) for group, mine in zip(groups, memory, strict=True))
         alive = jax.vmap(game.alive)(table.state)
         stepped, outcome = jax.vmap(game.step)(step_keys, table.state, action)
         over = outcome.truncated | ~jnp.any(jax.vmap(game.alive)(stepped), axis=1)
@@ -184,7 +184,7 @@ def rollout(
             gained,
             stayed,
             Past(first, table.last_action, table.last_reward),
-            noted,
+            recorded,
             insight,
         )
 
@@ -192,7 +192,7 @@ def rollout(
     table, played = jax.lax.scan(one_step, table, drawn)
     observation, alive, action, log_policy, outcome, over, episode, *counted = played
     before, stepped, *counted = counted
-    gained, stayed, past, noted, insight = counted
+    gained, stayed, past, recorded, insight = counted
     still = jax.vmap(jax.vmap(game.alive))(stepped)
     trajectory = Trajectory(
         observation=observation,
@@ -212,7 +212,7 @@ def rollout(
         episode=episode,
         past=past,
         memory={group.seats: mine for group, mine in zip(groups, remembered, strict=True)},
-        noted={group.seats: mine for group, mine in zip(groups, noted, strict=True)},
+        recorded={group.seats: mine for group, mine in zip(groups, recorded, strict=True)},
         insight=insight,
     )
     return table, trajectory

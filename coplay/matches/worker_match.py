@@ -10,7 +10,7 @@ from jaxtyping import Array, Int, PRNGKeyArray
 from coplay.core.group import Group
 from coplay.core.player import Memory
 from coplay.core.trajectory import seat_keys, seat_uniforms
-from coplay.games.adapters.worker_game import HostGame, HostState, state_of
+from coplay.games.adapters.worker_game import WorkerGame, WorkerState, state_of
 from coplay.games.adapters.workers.pool import Pool
 from coplay.games.adapters.workers.seats import Views
 from coplay.matches.rollout import Table, act_all, nothing_done
@@ -18,8 +18,8 @@ from coplay.matches.worker_rollout import following
 
 
 @jax.jit
-def host_act(
-    game: HostGame,
+def worker_act(
+    game: WorkerGame,
     groups: tuple[Group, ...],
     key: PRNGKeyArray,
     step: Int[Array, ""],
@@ -35,7 +35,7 @@ def host_act(
     return action, memory
 
 
-def host_table(game: HostGame, groups: tuple[Group, ...], views: Views) -> Table:
+def worker_table(game: WorkerGame, groups: tuple[Group, ...], views: Views) -> Table:
     """Where the copies stand before the first step of a match."""
     copies = len(views.alive)
     nothing: Any = np.zeros((copies, game.seats), np.float32)
@@ -47,8 +47,8 @@ def host_table(game: HostGame, groups: tuple[Group, ...], views: Views) -> Table
     return Table(state, memory, *counted, **done)
 
 
-def play_host_episodes(
-    game: HostGame, groups: tuple[Group, ...], seed: int, copies: int, episodes: int
+def play_worker_episodes(
+    game: WorkerGame, groups: tuple[Group, ...], seed: int, copies: int, episodes: int
 ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
     """Every copy plays `episodes` whole episodes, one after the other at its own pace: rewards and
     steps in the game, [episode, copy, seat], and the environment's scores, [episode, copy]."""
@@ -59,7 +59,7 @@ def play_host_episodes(
     key, every = jax.random.key(seed), np.arange(copies)
     with game.pool(copies) as pool:
         views = pool.reset(seed)
-        table = host_table(game, groups, views)
+        table = worker_table(game, groups, views)
         active, time, step = np.ones(copies, bool), np.zeros(copies, np.int32), 0
         episode = np.zeros(copies, np.int32)
         while active.any():
@@ -69,7 +69,7 @@ def play_host_episodes(
                 time=time,  # type: ignore[arg-type]
                 episode=episode,  # type: ignore[arg-type]
             )
-            action, memory = host_act(game, groups, key, np.int32(step), table)
+            action, memory = worker_act(game, groups, key, np.int32(step), table)
             stepped = pool.step(np.asarray(action), active=active)
             row = np.minimum(episode, episodes - 1)
             reward[row, every] += stepped.reward
@@ -85,19 +85,19 @@ def play_host_episodes(
     return reward, steps, {name: scores[..., index] for index, name in enumerate(names)}
 
 
-def record_host_episode(
-    game: HostGame, groups: tuple[Group, ...], seed: int
-) -> tuple[list[HostState], np.ndarray, np.ndarray]:
+def record_worker_episode(
+    game: WorkerGame, groups: tuple[Group, ...], seed: int
+) -> tuple[list[WorkerState], np.ndarray, np.ndarray]:
     """One episode in one copy: T + 1 states (with pictures if the environment gives any), and the
     actions and rewards between them, [T, seat]."""
     key = jax.random.key(seed)
     actions: list[np.ndarray] = []
     rewards: list[np.ndarray] = []
     with game.pool(1, film=game.pictures) as pool:
-        table = host_table(game, groups, pool.reset(seed))
+        table = worker_table(game, groups, pool.reset(seed))
         states, over = [_scene(game, pool, table.state)], False
         while not over:
-            action, memory = host_act(game, groups, key, np.int32(len(actions)), table)
+            action, memory = worker_act(game, groups, key, np.int32(len(actions)), table)
             stepped = pool.step(np.asarray(action))
             actions.append(np.asarray(action)[0])
             rewards.append(stepped.reward[0].copy())
@@ -118,7 +118,7 @@ def _with_done(table: Table, counts: np.ndarray, action: Any, reward: np.ndarray
     return table._replace(last_action=done[0], last_reward=done[1])
 
 
-def _scene(game: HostGame, pool: Pool, state: HostState) -> HostState:
+def _scene(game: WorkerGame, pool: Pool, state: WorkerState) -> WorkerState:
     """The state of the only copy, with its picture."""
     picture = pool.picture() if game.pictures else None
     one = jax.tree.map(lambda x: x[0], state)

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
 from coplay.core.game import Observation
 from coplay.core.trajectory import Past, Trajectory, seat_keys, seat_uniforms
-from coplay.games.adapters.worker_game import HostState, state_of
+from coplay.games.adapters.worker_game import WorkerState, state_of
 from coplay.games.adapters.workers.pool import Pool, Stepped
 from coplay.games.adapters.workers.seats import Seats, Views
 from coplay.matches.rollout import Table
@@ -41,7 +41,7 @@ def following(views: Views, stepped: Stepped) -> Views:
     return views
 
 
-def host_rollout(
+def worker_rollout(
     act: Callable[[Table, int], tuple[Any, Any, Any, Any]],
     pool: Pool,
     number: int,
@@ -52,7 +52,7 @@ def host_rollout(
 
     act: (table, step) -> actions [copy, seat], log-probabilities, new memories, what players noted.
     The trajectory's arrays are NumPy's and its ego views as the environment gave them; see
-    `HostGame.shown`.
+    `WorkerGame.shown`.
     """
     copies = len(table.time)
     shapes = trajectory_shapes(pool.seats, steps, copies)
@@ -60,28 +60,30 @@ def host_rollout(
     time, episode = np.array(table.time), np.array(table.episode)
     gained, stayed = np.array(table.gained), np.array(table.stayed)
     done = (np.array(table.last_action), np.array(table.last_reward))
-    world = np.zeros((copies, 0)) if table.state.world is None else table.state.world
-    shown = Views(*(np.array(x) for x in (*table.state.seen, table.state.alive, world)))
+    global_state = (
+        np.zeros((copies, 0)) if table.state.global_state is None else table.state.global_state
+    )
+    shown = Views(*(np.array(x) for x in (*table.state.seen, table.state.alive, global_state)))
     memory, notes = table.memory, []
     for t in range(steps):
         for kept, now in zip((*played.observation, played.alive), shown[:4], strict=True):
             kept[t] = now
         if played.state is not None:
-            played.state.world[t] = shown.world
+            played.state.global_state[t] = shown.global_state
         # Of the rows in the trajectory, which stay as they are: JAX may look at arrays in place.
-        here = (played.observation, played.alive, played.state and played.state.world)
-        seen, present, world = jax.tree.map(lambda x, t=t: x[t], here)
-        before = HostState(seen, present, world=world)
+        here = (played.observation, played.alive, played.state and played.state.global_state)
+        seen, present, global_state = jax.tree.map(lambda x, t=t: x[t], here)
+        before = WorkerState(seen, present, global_state=global_state)
         for kept, now in zip(played.past, (time[:, None] == 0, *done), strict=True):
             kept[t] = now
         table = Table(before, memory, *_arrays(time, episode, gained, stayed, *done))
-        played.action[t], played.log_policy[t], memory, noted = act(table, t)
-        notes.append(noted)
+        played.action[t], played.log_policy[t], memory, recorded = act(table, t)
+        notes.append(recorded)
         stepped = pool.step(played.action[t], number)
         for kept, now in zip(played.final, stepped.after[:3], strict=True):
             kept[t] = now
         if played.after is not None:
-            played.after.world[t] = stepped.after.world
+            played.after.global_state[t] = stepped.after.global_state
         for name in ("reward", "terminated", "truncated", "over"):
             getattr(played, name)[t] = getattr(stepped, name)
         gained, stayed = gained + played.reward[t], stayed + played.alive[t]
@@ -96,8 +98,8 @@ def host_rollout(
         shown = following(shown, stepped)
     last = state_of(shown)
     table = Table(last, memory, *_arrays(time, episode, gained, stayed, *done))
-    noted = jax.tree.map(lambda *x: np.stack(x), *notes)
-    return table, played._replace(last=last.seen, noted=noted)
+    recorded = jax.tree.map(lambda *x: np.stack(x), *notes)
+    return table, played._replace(last=last.seen, recorded=recorded)
 
 
 def _arrays(*arrays: np.ndarray) -> Any:
@@ -106,7 +108,7 @@ def _arrays(*arrays: np.ndarray) -> Any:
 
 
 def trajectory_shapes(seats: Seats, steps: int, copies: int) -> Trajectory:
-    """The shapes of a trajectory as `host_rollout` gives it."""
+    """The shapes of a trajectory as `worker_rollout` gives it."""
 
     def shape(kind: Any, *rest: int, time: tuple[int, ...] = (steps,)) -> Any:
         return jax.ShapeDtypeStruct((*time, copies, seats.count, *rest), kind)
@@ -119,9 +121,9 @@ def trajectory_shapes(seats: Seats, steps: int, copies: int) -> Trajectory:
         )
 
     worlds: Any = None
-    if seats.world:
-        numbers = jax.ShapeDtypeStruct((steps, copies, seats.world), np.float32)
-        worlds = HostState(None, None, world=numbers)  # type: ignore[arg-type]
+    if seats.global_state:
+        numbers = jax.ShapeDtypeStruct((steps, copies, seats.global_state), np.float32)
+        worlds = WorkerState(None, None, global_state=numbers)  # type: ignore[arg-type]
     return Trajectory(
         observation=views((steps,)),
         alive=shape(bool),

@@ -21,7 +21,7 @@ BEST_PSNR = 100.0
 REWARD_RIGHT = 0.01
 
 
-class Judged(NamedTuple):
+class StepErrors(NamedTuple):
     """Predictions of single steps beside the truth, [row, ...].
 
     exact: the most probable board is the true one. squared: [row, plane] mean squared error of the
@@ -73,14 +73,14 @@ ROWS = 2048  # looked at in one go
 
 
 @jax.jit
-def _judge(model: WorldModel, samples: Samples) -> Judged:
+def _step_errors(model: WorldModel, samples: Samples) -> StepErrors:
     planes, following = (x.astype(jnp.float32) for x in (samples.planes, samples.next_planes))
     beliefs = model(planes, samples.action)
     likely = likely_board(planes, beliefs)
     raw = expected_board(planes, beliefs)
     reward = model.likely_reward(beliefs)
     legal = model.legal(planes)[..., 0, :] > 0
-    return Judged(
+    return StepErrors(
         exact=jnp.all(likely == following, axis=(1, 2, 3)),
         squared=jnp.mean(jnp.square(raw - following), axis=(1, 2)),
         reward=reward,
@@ -91,14 +91,14 @@ def _judge(model: WorldModel, samples: Samples) -> Judged:
     )
 
 
-def judge(model: WorldModel, samples: Samples) -> Judged:
+def step_errors(model: WorldModel, samples: Samples) -> StepErrors:
     """Every sample's step predicted and compared."""
     count = len(samples.time)
     parts = []
     for first in range(0, count, ROWS):
         index = np.minimum(np.arange(first, first + ROWS), count - 1)
         part = jax.tree.map(lambda x, i=index: jnp.asarray(x[i]), samples)
-        found = jax.tree.map(np.asarray, _judge(model, part))
+        found = jax.tree.map(np.asarray, _step_errors(model, part))
         parts.append(jax.tree.map(lambda x, n=count - first: x[:n], found))
     return jax.tree.map(lambda *x: np.concatenate(x), *parts)
 
@@ -109,21 +109,21 @@ def psnr(squared: Any) -> float:
     return BEST_PSNR if mean <= 10 ** (-BEST_PSNR / 10) else float(-10 * np.log10(mean))
 
 
-def figures(judged: Judged, samples: Samples) -> dict[str, float]:
+def figures(errors: StepErrors, samples: Samples) -> dict[str, float]:
     """The figures of a world model, over all samples."""
     return {
-        "exact": float(judged.exact.mean()),
-        "psnr": psnr(judged.squared),
-        "board_mse": float(judged.squared.mean(dtype=np.float64)),
-        "reward_right": float((judged.reward_error <= REWARD_RIGHT).mean()),
-        "reward_mse": float(np.square(judged.reward_error, dtype=np.float64).mean()),
-        "leaves_right": float(((judged.leaves > 0.5) == samples.terminated).mean()),
-        "legal_right": float(judged.legal.mean()),
-        "impossible": float(judged.impossible.any(-1).mean()),
+        "exact": float(errors.exact.mean()),
+        "psnr": psnr(errors.squared),
+        "board_mse": float(errors.squared.mean(dtype=np.float64)),
+        "reward_right": float((errors.reward_error <= REWARD_RIGHT).mean()),
+        "reward_mse": float(np.square(errors.reward_error, dtype=np.float64).mean()),
+        "leaves_right": float(((errors.leaves > 0.5) == samples.terminated).mean()),
+        "legal_right": float(errors.legal.mean()),
+        "impossible": float(errors.impossible.any(-1).mean()),
     }
 
 
-class Imagined(NamedTuple):
+class OpenLoopErrors(NamedTuple):
     """Open-loop imagination: from a real board on, each prediction made from the one before with
     the actions that were really taken.
 
@@ -137,13 +137,13 @@ class Imagined(NamedTuple):
     alive: np.ndarray
 
 
-def open_loop(model: WorldModel, samples: Samples, horizon: int, starts: int) -> Imagined:
+def open_loop(model: WorldModel, samples: Samples, horizon: int, starts: int) -> OpenLoopErrors:
     """Imagine `horizon` steps from `starts` samples spread over all of them."""
     count = len(samples.time)
     start = np.linspace(0, count - 1, min(starts, count)).astype(int)
     # [start, horizon] the real rows; a life's later rows follow each other.
     index = np.minimum(start[:, None] + np.arange(horizon), count - 1)
-    alive = (samples.life[index] == samples.life[start][:, None]) & (
+    alive = (samples.segment[index] == samples.segment[start][:, None]) & (
         start[:, None] + np.arange(horizon) < count
     )
 
@@ -173,7 +173,7 @@ def open_loop(model: WorldModel, samples: Samples, horizon: int, starts: int) ->
         jnp.asarray(samples.reward[index]),
     )
     exact, squared, error = (np.asarray(x).T for x in found)
-    return Imagined(exact, squared, error, alive)
+    return OpenLoopErrors(exact, squared, error, alive)
 
 
 def calibration(

@@ -38,7 +38,7 @@ def with_episode(
     keep: float,
     weights: Float[Array, "*batch habit"],
     habit: Int[Array, "*batch"],
-    aimless: Float[Array, "*batch"] | float = 0.0,
+    random_goal: Float[Array, "*batch"] | float = 0.0,
 ) -> Float[Array, "*batch habit"]:
     """The weights after an episode: older ones fade by `keep`, the shown habit gains 1.
 
@@ -48,7 +48,7 @@ def with_episode(
     last habit, and an episode without a habit counts by so much.
     """
     kinds = jnp.arange(weights.shape[-1])
-    chance = jnp.asarray(aimless)[..., None]
+    chance = jnp.asarray(random_goal)[..., None]
     shown = (1.0 - chance) * (kinds == habit[..., None]) + chance * (kinds == kinds[-1])
     seen = jnp.where(habit[..., None] >= 0, 1.0, chance)
     return (1.0 - (1.0 - keep) * seen) * weights + shown

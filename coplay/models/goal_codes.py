@@ -34,8 +34,8 @@ from coplay.core.numerics import masked_mean
 from coplay.models.goal_inference import TELLS, Code, Prototypes, Recurrent, kl_codes, split_code
 from coplay.nn import categorical
 from coplay.nn.conditioned import Conditioned, centred, centred_shape, encoder
-from coplay.nn.equivariant import MirroredPolicy
-from coplay.nn.layers import plain_start
+from coplay.nn.equivariant import EquivariantPolicy
+from coplay.nn.layers import default_init
 from coplay.nn.networks import Network, ViewShape
 from coplay.nn.recurrent import GRUNetwork
 
@@ -99,7 +99,7 @@ class GoalModel(eqx.Module):
     board: Network
     decoder: Network | None
     inference: Prototypes | Recurrent
-    opponent: MirroredPolicy
+    opponent: EquivariantPolicy
     value: Conditioned
     config: GoalConfig = eqx.field(static=True)
     shape: ViewShape
@@ -138,7 +138,7 @@ class GoalModel(eqx.Module):
                 memory=memory,
                 inferred=network(window, more + config.units, 2 * code, keys[3]),
             )
-        self.opponent = MirroredPolicy(
+        self.opponent = EquivariantPolicy(
             window, now, code, config.opponent_hidden, shape.actions, keys[4]
         )
         self.value = Conditioned(math.prod(window) + more, code, wide, 1, keys[5])
@@ -206,7 +206,7 @@ class GoalModel(eqx.Module):
         """The goal VAE's code of a board."""
         return split_code(self.board(planes.reshape(*planes.shape[:-3], -1)))
 
-    def foresee(
+    def predict_actions(
         self,
         seen: Float[Array, "*batch inputs"],
         z: Float[Array, "*batch code"],
@@ -215,16 +215,16 @@ class GoalModel(eqx.Module):
         """Log-probabilities of the co-player's actions."""
         return categorical.log_policy(self.opponent(seen, z), legal)
 
-    def memories(self, seen: Float[Array, "line slot inputs"], steps: "Steps") -> Array:
-        """[line, slot, remembered] the memory before each step."""
+    def memories(self, seen: Float[Array, "chunk slot inputs"], steps: "Steps") -> Array:
+        """[chunk, slot, remembered] the memory before each step."""
         return self.unrolled(seen, steps)[0]
 
     def unrolled(
         self,
-        seen: Float[Array, "line slot inputs"],
+        seen: Float[Array, "chunk slot inputs"],
         steps: "Steps",
-        likely: Float[Array, "line slot prototype"] | None = None,
-    ) -> tuple[Float[Array, "line slot remembered"], Float[Array, "line remembered"]]:
+        likely: Float[Array, "chunk slot prototype"] | None = None,
+    ) -> tuple[Float[Array, "chunk slot remembered"], Float[Array, "chunk remembered"]]:
         """The memory before each step, and after the last. likely: as `likely` gives, if it is
         known already."""
         first, alive = steps.first[..., None], steps.alive[..., None]
@@ -247,7 +247,7 @@ class GoalModel(eqx.Module):
         before = jnp.concatenate([steps.start[:, None], after[:, :-1]], axis=1)
         return jnp.where(first, 0.0, before), after[:, -1]
 
-    def codes(self, steps: "Steps") -> tuple[Float[Array, "line slot inputs"], Code]:
+    def codes(self, steps: "Steps") -> tuple[Float[Array, "chunk slot inputs"], Code]:
         """What is seen at every step, and the codes that are inferred from the past."""
         seen = self.see(steps.observation)
         return seen, self.infer(self.memories(seen, steps), seen)
@@ -257,39 +257,39 @@ def new_goal_model(
     config: GoalConfig, shape: ViewShape, seats: int, key: PRNGKeyArray
 ) -> GoalModel:
     """A model before learning."""
-    return plain_start(lambda key: GoalModel(config, shape, seats, key), key)
+    return default_init(lambda key: GoalModel(config, shape, seats, key), key)
 
 
 class Steps(NamedTuple):
-    """Steps of co-players, [line, slot, ...]: lives one after the other in each line.
+    """Steps of co-players, [chunk, slot, ...]: lives one after the other in each line.
 
     observation: the co-player's own views before the steps. following: its planes after them.
-    joint: [line, slot, seat] what all did, ego-first. alive: the slot holds a step of a player in
+    joint: [chunk, slot, seat] what all did, ego-first. alive: the slot holds a step of a player in
     the game. first: the memory begins anew here. left: how many more steps of the life follow.
     target: what the selector's value learns: discounted rewards of those who play with it.
     start: [line, remembered] the memory before the first slot.
     """
 
     observation: Observation
-    following: Bool[Array, "line slot height width plane"]
-    joint: Integer[Array, "line slot seat"]
-    alive: Bool[Array, "line slot"]
-    first: Bool[Array, "line slot"]
-    left: Integer[Array, "line slot"]
-    target: Float[Array, "line slot"]
-    start: Float[Array, "line remembered"]
+    following: Bool[Array, "chunk slot height width plane"]
+    joint: Integer[Array, "chunk slot seat"]
+    alive: Bool[Array, "chunk slot"]
+    first: Bool[Array, "chunk slot"]
+    left: Integer[Array, "chunk slot"]
+    target: Float[Array, "chunk slot"]
+    start: Float[Array, "chunk remembered"]
 
 
 GoalTerms = dict[str, Float[Array, ""]]
 
 
 def select(
-    value: Callable[[Float[Array, "line slot code"]], Float[Array, "line slot"]],
-    mean: Float[Array, "line slot code"],
-    left: Integer[Array, "line slot"],
+    value: Callable[[Float[Array, "chunk slot code"]], Float[Array, "chunk slot"]],
+    mean: Float[Array, "chunk slot code"],
+    left: Integer[Array, "chunk slot"],
     ahead: int,
     optimistic: bool,
-) -> Int[Array, "line slot"]:
+) -> Int[Array, "chunk slot"]:
     """Which slot of its line has the board that is the goal of each step: among the next `ahead`
     boards, those after the life's last step left out, the one of the best value.
 
@@ -305,17 +305,17 @@ def select(
 
 
 def prototype_loss(
-    model: GoalModel, likely: Float[Array, "line slot prototype"], steps: Steps
+    model: GoalModel, likely: Float[Array, "chunk slot prototype"], steps: Steps
 ) -> Float[Array, ""]:
     """-log Σ_k P(k) Π π(a | s, t, z_k) of every life, or of the part that is in its line, over all
     steps. A mixture of lives and not of steps: one prototype has to explain a life as a whole."""
     assert isinstance(model.inference, Prototypes)
     alive = steps.alive
-    life = jnp.cumsum(steps.first, axis=1)
-    same = (life[:, :, None] == life[:, None]) & alive[:, :, None] & alive[:, None]
+    segment = jnp.cumsum(steps.first, axis=1)
+    same = (segment[:, :, None] == segment[:, None]) & alive[:, :, None] & alive[:, None]
     whole = jnp.einsum("lst,ltk->lsk", same.astype(jnp.float32), likely)
     # A life that began before its line goes on with what was remembered.
-    begun = jnp.where((life == 0)[..., None], steps.start[:, None], 0.0)
+    begun = jnp.where((segment == 0)[..., None], steps.start[:, None], 0.0)
     prior = jax.nn.log_softmax(model.inference.prior + begun, axis=-1)
     length = jnp.maximum(jnp.sum(same, axis=2), 1)
     return masked_mean(-jax.nn.logsumexp(prior + whole, axis=-1) / length, alive, None)
@@ -326,7 +326,7 @@ def goal_loss(
     steps: Steps,
     key: PRNGKeyArray,
     warm: Float[Array, ""] | float,
-    told: bool = True,
+    with_goals: bool = True,
     options: GoalConfig | None = None,
 ) -> tuple[Float[Array, ""], GoalTerms]:
     """The loss of all networks, and every term by its name; `warm` scales KL weights. If the
@@ -334,10 +334,10 @@ def goal_loss(
     and how far it looks ahead, if others than those that the model was made with."""
     alive = steps.alive
     config = options or model.config
-    if not told:
+    if not with_goals:
         seen = model.see(steps.observation)
         none = jnp.zeros((*alive.shape, model.config.goal_dim))
-        log_probs = model.foresee(seen, none, steps.observation.legal)
+        log_probs = model.predict_actions(seen, none, steps.observation.legal)
         taken = categorical.take(log_probs, steps.joint[..., 0].astype(jnp.int32))
         loss = masked_mean(-taken, alive, None)
         return loss, {"opponent_loss": loss}
@@ -348,11 +348,11 @@ def goal_loss(
     inferred = model.infer(model.unrolled(seen, steps, likely)[0], seen)
     following = steps.following.astype(jnp.float32)
     boards = model.encode(following)
-    judged = model.value.view(seen)
+    value_inputs = model.value.view(seen)
     frozen = jax.lax.stop_gradient(model.value)
 
-    def worth(codes: Float[Array, "line slot code"]) -> Float[Array, "line slot"]:
-        return frozen.given(jax.lax.stop_gradient(judged), codes)[..., 0]
+    def worth(codes: Float[Array, "chunk slot code"]) -> Float[Array, "chunk slot"]:
+        return frozen.given(jax.lax.stop_gradient(value_inputs), codes)[..., 0]
 
     chosen = select(
         worth,
@@ -366,18 +366,18 @@ def goal_loss(
     z_board = goal.draw(noise[0])
     # A mixture of prototypes is no normal distribution: its mean is what will be used.
     z = inferred.mean if by_prototypes else inferred.draw(noise[1])
-    watched = model.opponent.view(seen)
+    policy_inputs = model.opponent.view(seen)
 
-    def surprise(z: Float[Array, "line slot code"]) -> Float[Array, "line slot"]:
+    def surprise(z: Float[Array, "chunk slot code"]) -> Float[Array, "chunk slot"]:
         log_probs = categorical.log_policy(
-            model.opponent.given(watched, z), steps.observation.legal
+            model.opponent.given(policy_inputs, z), steps.observation.legal
         )
         return -categorical.take(log_probs, action)
 
-    def action_loss(z: Float[Array, "line slot code"]) -> Float[Array, ""]:
+    def action_loss(z: Float[Array, "chunk slot code"]) -> Float[Array, ""]:
         return masked_mean(surprise(z), alive, None)
 
-    def later_loss(z: Float[Array, "line slot code"]) -> Float[Array, ""]:
+    def later_loss(z: Float[Array, "chunk slot code"]) -> Float[Array, ""]:
         """Of the actions 1 … ahead - 1 steps after the one at which the code was inferred."""
         slot = jnp.arange(alive.shape[1])
 
@@ -389,7 +389,7 @@ def goal_loss(
 
         return masked_mean(*jax.vmap(after)(jnp.arange(1, config.ahead)), None)
 
-    def drawn_again(z: Float[Array, "line slot code"]) -> Float[Array, ""]:
+    def drawn_again(z: Float[Array, "chunk slot code"]) -> Float[Array, ""]:
         flat = following.reshape(*alive.shape, -1)
         target = jnp.take_along_axis(flat, chosen, axis=1)
         assert model.decoder is not None
@@ -397,7 +397,7 @@ def goal_loss(
         error = jax.nn.softplus(logits) - target * logits
         return masked_mean(jnp.sum(error, axis=-1), alive, None)
 
-    error = model.value.given(judged, jax.lax.stop_gradient(z_board))[..., 0] - steps.target
+    error = model.value.given(value_inputs, jax.lax.stop_gradient(z_board))[..., 0] - steps.target
     still = jax.tree.map(jax.lax.stop_gradient, goal)
     terms = {
         "goal_value_loss": 0.5 * masked_mean(jnp.square(error), alive, None),

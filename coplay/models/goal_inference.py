@@ -86,13 +86,13 @@ class Prototypes(eqx.Module):
         lies."""
         return jax.nn.softmax(jax.lax.stop_gradient(self.prior + memory), axis=-1)
 
-    def drawn(
-        self, luck: Float[Array, "*batch"], memory: Float[Array, "*#batch prototype"]
+    def sample(
+        self, uniform: Float[Array, "*batch"], memory: Float[Array, "*#batch prototype"]
     ) -> Float[Array, "*batch code"]:
-        """Prototypes as probable as they are, by `luck` in [0, 1)."""
-        ends = categorical.stretches(self.weights(memory))
-        ends = jnp.broadcast_to(ends, (*luck.shape, ends.shape[-1]))
-        return self.codes[categorical.drawn(luck, ends)]
+        """Prototypes as probable as they are, by `uniform` in [0, 1)."""
+        ends = categorical.cdf(self.weights(memory))
+        ends = jnp.broadcast_to(ends, (*uniform.shape, ends.shape[-1]))
+        return self.codes[categorical.sample_cdf(uniform, ends)]
 
     def infer(self, memory: Float[Array, "*batch prototype"]) -> Code:
         """Mean and variances of the mixture."""

@@ -31,7 +31,7 @@ class Start(NamedTuple):
     stranger: Float[Array, "copy other code"]
 
 
-class Imagined(NamedTuple):
+class ImaginedRollout(NamedTuple):
     """What was imagined, [time, copy, ...], like the part of one seat of a `Trajectory`.
 
     observation: the ego views, told goal codes. final: what stands for the view after a step at the
@@ -54,17 +54,18 @@ def imagine(
     game: Game,
     goals: GoalModel,
     actor: Callable[[Observation], Float[Array, "copy action"]],
-    tell: Callable[[Observation, Array, Array], Observation],
+    add_codes: Callable[[Observation, Array, Array], Observation],
     inferred: bool,
     starts: Start,
     key: PRNGKeyArray,
     familiar: int,
     lasting: bool,
-) -> Imagined:
+) -> ImaginedRollout:
     """Imagined games with new beginnings whenever one is over for the player.
 
     starts: [time + 1, copy, ...], where to begin at first and after each step. actor: logits from
-    views as `tell(view, codes, who is in the game)` gives them. inferred: codes are; else all are
+    views as `add_codes(view, codes, who is in the game)` gives them. inferred: codes are; else all
+    are
     0. familiar: in all copies but the first so many, co-players are strangers. lasting: the same
     strangers are met again in the next game, and what is remembered of them is kept.
     """
@@ -85,20 +86,20 @@ def imagine(
         z = goals.infer(now.memory, seen).mean
         z = z if inferred else jnp.zeros_like(z)
         there = jax.vmap(game.alive)(now.state)[:, 1:]
-        mine = tell(jax.tree.map(lambda x: x[:, 0], views), z, there)
+        mine = add_codes(jax.tree.map(lambda x: x[:, 0], views), z, there)
         return mine, theirs, seen, z
 
     def expected(now: Start, theirs: Observation, seen: Array, z: Array) -> Array:
         """Log-probabilities of what the co-players do."""
         after = jnp.concatenate([z[:familiar], now.stranger[familiar:]])
-        return goals.foresee(seen, after, theirs.legal)
+        return goals.predict_actions(seen, after, theirs.legal)
 
     def step(now: Start, drawn: tuple) -> tuple[Start, tuple]:
-        luck, keys, fresh = drawn
+        uniform, keys, fresh = drawn
         mine, theirs, seen, z = look(now)
         log_policy = categorical.log_policy(actor(mine), mine.legal)
-        own = categorical.sample(luck[0], log_policy)
-        rest = categorical.sample(luck[1:].T, expected(now, theirs, seen, z))
+        own = categorical.sample(uniform[0], log_policy)
+        rest = categorical.sample(uniform[1:].T, expected(now, theirs, seen, z))
         joint = jnp.concatenate([own[:, None], rest], axis=1)
         alive = jax.vmap(game.alive)(now.state)
         after, outcome = jax.vmap(game.step)(keys, now.state, joint)
@@ -134,7 +135,7 @@ def imagine(
     last, rows = jax.lax.scan(step, first, (uniform, step_keys, fresh))
     mine, alive, own, log_policy, reward, terminated, truncated, over = rows
     assert log_policy.shape[-1] == actions
-    return Imagined(
+    return ImaginedRollout(
         observation=mine,
         alive=alive,
         action=own,

@@ -13,7 +13,7 @@ from coplay.core.goals import Goals
 from coplay.nn import categorical
 
 
-class WithAimless(Goals):
+class WithRandomGoal(Goals):
     """The candidates and habits of `known`, and aimlessness as the last of both. Counts of what was
     realised have its column too, always 0."""
 
@@ -51,16 +51,16 @@ class WithAimless(Goals):
         counts: Integer[Array, "*batch goal"],
         open_: Bool[Array, "*batch goal"],
     ) -> Float[Array, "*batch goal"]:
-        aimless = habits[..., -1:]
-        aimed = 1.0 - aimless
+        random = habits[..., -1:]
+        aimed = 1.0 - random
         given = habits[..., :-1] / jnp.maximum(aimed, 1e-30)
         known = self.known.prior(given, counts[..., :-1], open_[..., :-1])
-        return jnp.concatenate([known * aimed, aimless], axis=-1)
+        return jnp.concatenate([known * aimed, random], axis=-1)
 
 
-def with_chance(
+def with_random_goal(
     log_probs: Float[Array, "*batch goal action"], legal: Bool[Array, "*batch action"]
 ) -> Float[Array, "*batch goals action"]:
     """Log-probabilities of actions for every goal, and for no goal at all."""
-    even = categorical.even(legal)
+    even = categorical.uniform_policy(legal)
     return jnp.concatenate([log_probs, even[..., None, :]], axis=-2)

@@ -1,7 +1,7 @@
 """Networks that read where an ego view is 1, instead of the view itself.
 
 Of the inputs of a network on a board nearly all are 0. Where a game says which are 1, by
-`Game.marks`, the first layer is a sum of a few rows of its weights, and no view is built.
+`Game.sparse_view`, the first layer is a sum of a few rows of its weights, and no view is built.
 """
 
 import math
@@ -12,20 +12,22 @@ from jaxtyping import Array, Float, Int
 
 from coplay.core.game import Game, Observation, State
 from coplay.nn import categorical
-from coplay.nn.ego_centred import centre_marks, centred_size
-from coplay.nn.layers import function_of
+from coplay.nn.ego_centred import centre_indices, centred_size
+from coplay.nn.layers import activation_function
 from coplay.nn.networks import Network, view_shape
 
 
-def marks_fit(actor: Network, game: Game) -> bool:
+def sparse_fits(actor: Network, game: Game) -> bool:
     """Whether the game gives marks and the networks begin with a layer that reads them."""
-    return game.marked and bool(actor.layers) and not actor.convolutions
+    return game.has_sparse_view and bool(actor.layers) and not actor.convolutions
 
 
-def marks_of(actor: Network, game: Game, state: State, seats: slice) -> Int[Array, "tree seat n"]:
+def sparse_views_of(
+    actor: Network, game: Game, state: State, seats: slice
+) -> Int[Array, "tree seat n"]:
     """Where inputs of networks like the actor are 1, for these seats."""
-    marks = jax.vmap(game.marks)(state)[:, seats]
-    return centre_marks(marks, actor.board) if actor.centred else marks
+    indices = jax.vmap(game.sparse_view)(state)[:, seats]
+    return centre_indices(indices, actor.board) if actor.centred else indices
 
 
 def own_rows(actor: Network, critic: Network, game: Game) -> Float[Array, "row own_unit"]:
@@ -35,28 +37,28 @@ def own_rows(actor: Network, critic: Network, game: Game) -> Float[Array, "row o
     return rows_of(jnp.concatenate(weights))
 
 
-def judged_by_marks(
+def evaluate_sparse(
     actor: Network,
     critic: Network,
     rows: Float[Array, "row own_unit"],
     game: Game,
     observation: Observation,
     state: State,
-    told: Float[Array, "tree more"],
+    context: Float[Array, "tree more"],
 ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
     """Log-probabilities by the actor and values by the critic, for the planner's own views.
 
     rows: as `own_rows` gives. told: what the networks are told beside the view.
     """
-    marks = marks_of(actor, game, state, slice(1))[:, 0]
-    first = observation.features[:, -1:] * rows[-2] + summed(rows, marks)
+    indices = sparse_views_of(actor, game, state, slice(1))[:, 0]
+    first = observation.features[:, -1:] * rows[-2] + summed(rows, indices)
     inputs = rows.shape[0] - 1
     layers = actor.layers[0], critic.layers[0]
     weight = jnp.concatenate([layer.weight[:, inputs:] for layer in layers])
     bias = jnp.concatenate([layer.bias for layer in layers])
     # Actor and critic in one piece: read by two, every row would be written out first.
-    act = function_of(actor.activation)
-    seen, judged = jnp.split(act(first + told @ weight.T + bias), 2, axis=-1)
+    act = activation_function(actor.activation)
+    seen, judged = jnp.split(act(first + context @ weight.T + bias), 2, axis=-1)
     logits, value = after_first(actor, seen), after_first(critic, judged)
     return categorical.log_policy(logits, observation.legal), value[..., 0]
 
@@ -69,11 +71,13 @@ def view_inputs(network: Network, game: Game) -> int:
 
 
 def summed(
-    rows: Float[Array, "row unit"], marks: Int[Array, "*batch mark"]
+    rows: Float[Array, "row unit"], indices: Int[Array, "*batch index"]
 ) -> Float[Array, "*batch unit"]:
     """The sum of the rows of the marks."""
     # One lookup of whole rows for each mark: together they would be a batch of marks in memory.
-    parts = [rows.at[marks[..., m]].get(mode="promise_in_bounds") for m in range(marks.shape[-1])]
+    parts = [
+        rows.at[indices[..., m]].get(mode="promise_in_bounds") for m in range(indices.shape[-1])
+    ]
     return sum(parts[1:], parts[0])
 
 
@@ -86,7 +90,7 @@ def rows_of(weight: Float[Array, "*other unit input"]) -> Float[Array, "*other r
 def after_first(network: Network, x: Float[Array, "*batch unit"]) -> Float[Array, "*batch output"]:
     """A network's outputs from the units of its first layer."""
     for layer in network.layers[1:]:
-        x = function_of(network.activation)(layer(x))
+        x = activation_function(network.activation)(layer(x))
     return network.head(x)
 
 
@@ -94,7 +98,7 @@ def others_after_first(
     models: Network, first: Float[Array, "other tree unit"]
 ) -> Float[Array, "other tree n"]:
     """The outputs of models [other or 1, ...] from the units of their first layers."""
-    number, units = models.head.bias.shape[0], function_of(models.activation)(first)
+    number, units = models.head.bias.shape[0], activation_function(models.activation)(first)
     if number == 1:
         return after_first(jax.tree.map(lambda x: x[0], models), units)
     return jax.vmap(after_first)(models, units)

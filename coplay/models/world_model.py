@@ -20,7 +20,7 @@ from coplay.core.errors import UserError
 from coplay.core.game import Game
 from coplay.core.numerics import masked_mean
 from coplay.nn.categorical import NEVER
-from coplay.nn.layers import Conv3x3, Linear, plain_start
+from coplay.nn.layers import Conv3x3, Linear, default_init
 
 WAYS = ((-1, 0), (1, 0), (0, -1), (0, 1), (0, 0))
 """Where a player can be after a step, as rows and columns; one more class: gone."""
@@ -158,7 +158,7 @@ def new_world_model(
     config: WorldConfig, planes: int, seats: int, actions: int, key: PRNGKeyArray
 ) -> WorldModel:
     """A model before learning; no reward is known."""
-    model = plain_start(lambda key: WorldModel(config, planes, seats, actions, key), key)
+    model = default_init(lambda key: WorldModel(config, planes, seats, actions, key), key)
     return eqx.tree_at(lambda one: one.values, model, jnp.full(config.reward_values, UNKNOWN))
 
 

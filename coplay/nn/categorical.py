@@ -27,13 +27,13 @@ def log_policy(
     return jnp.moveaxis(first - jnp.log(jnp.sum(jnp.exp(first), axis=0)), 0, -1)
 
 
-def even(legal: Bool[Array, "*batch action"]) -> Float[Array, "*batch action"]:
+def uniform_policy(legal: Bool[Array, "*batch action"]) -> Float[Array, "*batch action"]:
     """Log-probabilities of acting by chance."""
     number = sum_in_order(legal.astype(jnp.float32), keepdims=True)
     return jnp.where(legal, -jnp.log(number), ILLEGAL)
 
 
-def only_best(
+def greedy(
     logits: Float[Array, "*batch action"], legal: Bool[Array, "*batch action"]
 ) -> Float[Array, "*batch action"]:
     """Logits that leave the best legal action alone."""
@@ -41,7 +41,7 @@ def only_best(
     return jnp.where(best[..., None] == jnp.arange(logits.shape[-1]), 0.0, NEVER)
 
 
-def stretches(weights: Float[Array, "*batch action"]) -> Float[Array, "*batch action"]:
+def cdf(weights: Float[Array, "*batch action"]) -> Float[Array, "*batch action"]:
     """Where the stretch of each action ends, if they are as long as these weights and lie one after
     the other: the cumulative distribution, scaled."""
     ends: list[Float[Array, " *batch"]] = []
@@ -50,10 +50,10 @@ def stretches(weights: Float[Array, "*batch action"]) -> Float[Array, "*batch ac
     return jnp.stack(ends, axis=-1)
 
 
-def drawn(
+def sample_cdf(
     uniform: Float[Array, "*batch"], ends: Float[Array, "*batch action"]
 ) -> Int[Array, "*batch"]:
-    """The action whose stretch (`stretches`) holds `uniform` in [0, 1).
+    """The action whose stretch (`cdf`) holds `uniform` in [0, 1).
 
     An action of probability zero has an empty stretch and is never taken: `uniform` is scaled by
     the sum as it came out, and a float32 below 1 times a normal one is below it, also rounded.
@@ -69,8 +69,8 @@ def drawn(
 def sample(
     uniform: Float[Array, "*batch"], log_probs: Float[Array, "*batch action"]
 ) -> Int[Array, "*batch"]:
-    """An action by its probability, see `drawn`."""
-    return drawn(uniform, stretches(jnp.exp(log_probs)))
+    """An action by its probability, see `sample_cdf`."""
+    return sample_cdf(uniform, cdf(jnp.exp(log_probs)))
 
 
 def take(

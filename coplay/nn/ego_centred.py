@@ -46,20 +46,20 @@ def seen_from(
     return jnp.einsum("...jl,...ilp->...ijp", right, shifted)
 
 
-def centre_marks(marks: Int[Array, "*batch mark"], board: Board) -> Int[Array, "*batch mark"]:
-    """Where centred views are 1, from where plain ones are (`Game.marks`, the own player first); it
-    is on the board."""
+def centre_indices(indices: Int[Array, "*batch index"], board: Board) -> Int[Array, "*batch index"]:
+    """Where centred views are 1, from where plain ones are (`Game.sparse_view`). The own player
+    comes first; it is on the board."""
     height, width, planes = board
     size = height * width * planes
-    table = jnp.asarray(_moved_marks(board))
-    me = jnp.minimum(marks[..., :1], size - 1)
+    table = jnp.asarray(_moved_indices(board))
+    me = jnp.minimum(indices[..., :1], size - 1)
     # By a table: on CPU cheaper than dividing.
-    place = me // planes * size + jnp.minimum(marks, size - 1)
+    place = me // planes * size + jnp.minimum(indices, size - 1)
     shifted = table.at[place].get(mode="promise_in_bounds")
-    return jnp.where(marks < size, shifted, marks + centred_size(board) - size)
+    return jnp.where(indices < size, shifted, indices + centred_size(board) - size)
 
 
-def _moved_marks(board: Board) -> np.ndarray:
+def _moved_indices(board: Board) -> np.ndarray:
     """[own cell * marks of the board + mark] where a mark of a plain board is on a centred one."""
     height, width, planes = board
     own = np.arange(height * width)[:, None]

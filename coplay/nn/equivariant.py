@@ -78,7 +78,7 @@ class Tied(eqx.Module):
     bias: Float[Array, " outputs"]
     square: bool = eqx.field(static=True)
 
-    def spelled(self) -> tuple[Float[Array, "inputs more"], Float[Array, " more"]]:
+    def expanded(self) -> tuple[Float[Array, "inputs more"], Float[Array, " more"]]:
         """The plain matrix and its bias."""
         between = mirrorings(self.square).between
         outputs, count = self.weight.shape[0], len(between)
@@ -87,8 +87,9 @@ class Tied(eqx.Module):
         return full.T, jnp.tile(self.bias, count)
 
 
-class Spelled(NamedTuple):
-    """A `MirroredPolicy` as plain matrices, [input, output]. code, gate: for one mirroring, since
+class ExpandedPolicy(NamedTuple):
+    """A `EquivariantPolicy` as plain matrices, [input, output]. code, gate: for one mirroring,
+    since
     they are the same for all. layers: with their biases."""
 
     board: Float[Array, "cells width"]
@@ -118,7 +119,7 @@ class Spelled(NamedTuple):
         return x @ self.head + self.head_bias
 
 
-class MirroredPolicy(eqx.Module):
+class EquivariantPolicy(eqx.Module):
     """Logits of actions, of which the first four are moves, from a board, other numbers and a code
     that have no direction. The part of the view is computed once for many codes. A code scales and
     shifts the channels of the first layer, so that it can say which of them count: with shifts
@@ -170,7 +171,7 @@ class MirroredPolicy(eqx.Module):
     def square(self) -> bool:
         return self.shape[0] == self.shape[1]
 
-    def spelled(self) -> Spelled:
+    def expanded(self) -> ExpandedPolicy:
         """The same network as plain matrices."""
         tables = mirrorings(self.square)
         count, actions = len(tables.between), self.head.shape[0]
@@ -179,29 +180,29 @@ class MirroredPolicy(eqx.Module):
         moves, still = self.head[tables.back], self.head[len(MOVES) :, None]
         still = jnp.broadcast_to(still, (actions - len(MOVES), *moves.shape[1:]))
         head = jnp.concatenate([moves, still]).reshape(actions, -1) / count
-        return Spelled(
+        return ExpandedPolicy(
             board=jnp.concatenate(full).T,
             rest=jnp.tile(self.rest.T, count),
             bias=jnp.tile(self.bias, count),
             code=self.code.T,
             gate=self.gate.T,
-            layers=tuple(layer.spelled() for layer in self.layers),
+            layers=tuple(layer.expanded() for layer in self.layers),
             head=head.T,
             head_bias=jnp.concatenate([jnp.zeros(len(MOVES)), self.head_bias]),
         )
 
     def view(self, seen: Float[Array, "*batch inputs"]) -> Float[Array, "*batch width"]:
-        """See `Spelled.view`."""
-        return self.spelled().view(seen)
+        """See `ExpandedPolicy.view`."""
+        return self.expanded().view(seen)
 
     def given(
         self, viewed: Float[Array, "*#batch width"], z: Float[Array, "*#batch code"]
     ) -> Float[Array, "*batch action"]:
-        """See `Spelled.given`."""
-        return self.spelled().given(viewed, z)
+        """See `ExpandedPolicy.given`."""
+        return self.expanded().given(viewed, z)
 
     def __call__(
         self, seen: Float[Array, "*#batch inputs"], z: Float[Array, "*#batch code"]
     ) -> Float[Array, "*batch action"]:
-        plain = self.spelled()
+        plain = self.expanded()
         return plain.given(plain.view(seen), z)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from coplay.nn.layer_norm import LayerNorm, NormedNetwork
+from coplay.nn.layer_norm import LayerNorm, LayerNormNetwork
 from coplay.nn.layers import Activation, Linear
 from coplay.nn.networks import ViewShape
 from coplay.nn.recurrent_cells import Cell
@@ -45,7 +45,7 @@ class ContextNetwork(eqx.Module):
     encoder → attention over agents (if any) → memory → norm → z = tanh(W h), [..., latent].
     """
 
-    encoder: NormedNetwork
+    encoder: LayerNormNetwork
     attention: Attention | None
     cell: Cell
     norm: LayerNorm
@@ -60,12 +60,12 @@ class ContextNetwork(eqx.Module):
         channels: tuple[int, ...],
         activation: Activation,
         attention: bool,
-        recall: Literal["gru", "lstm"],
+        memory_kind: Literal["gru", "lstm"],
         units: int,
         latent: int,
     ):
         keys = jax.random.split(key, 4)
-        self.encoder = NormedNetwork(
+        self.encoder = LayerNormNetwork(
             shape,
             width,
             key=keys[0],
@@ -75,7 +75,7 @@ class ContextNetwork(eqx.Module):
             head_scale=1.0,
         )
         self.attention = Attention(width, keys[1]) if attention else None
-        self.cell = Cell(recall, width, units, keys[2])
+        self.cell = Cell(memory_kind, width, units, keys[2])
         self.norm = LayerNorm(units)
         self.projection = Linear(units, latent, keys[3], 1.0)
 

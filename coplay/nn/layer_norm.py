@@ -11,9 +11,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from coplay.nn.generated_weights import Generated
-from coplay.nn.layers import Activation, Conv3x3, Linear, function_of, product
+from coplay.nn.layers import Activation, Conv3x3, Linear, activation_function, product
 from coplay.nn.networks import ViewShape
-from coplay.nn.recurrent_cells import Cell, Recall
+from coplay.nn.recurrent_cells import Cell, MemoryKind
 
 
 class LayerNorm(eqx.Module):
@@ -31,7 +31,7 @@ class LayerNorm(eqx.Module):
         return centred * jax.lax.rsqrt(variance + 1e-5) * self.scale + self.shift
 
 
-class NormedNetwork(eqx.Module):
+class LayerNormNetwork(eqx.Module):
     """From inputs to `outputs` numbers: optional convolutions, hidden layers, memory, head.
 
     A layer is norm(act(weight · x + bias)); the inputs and what the memory shows are normalised
@@ -58,7 +58,7 @@ class NormedNetwork(eqx.Module):
         channels: tuple[int, ...] = (),
         activation: Activation = "relu",
         layer_norm: bool = True,
-        recall: Recall = "none",
+        memory_kind: MemoryKind = "none",
         units: int = 0,
         head_scale: float = 1.0,
     ):
@@ -76,7 +76,7 @@ class NormedNetwork(eqx.Module):
         self.convolutions, self.layers = tuple(convolutions), tuple(layers)
         self.norms = tuple(LayerNorm(wide) for wide in hidden) if layer_norm else ()
         cell_key, head_key = next(keys), next(keys)
-        self.cell = None if recall == "none" else Cell(recall, size, units, cell_key)
+        self.cell = None if memory_kind == "none" else Cell(memory_kind, size, units, cell_key)
         self.exit = LayerNorm(units) if self.cell is not None and layer_norm else None
         size = size if self.cell is None else units
         self.head = Linear(size, outputs, head_key, head_scale)
@@ -130,7 +130,7 @@ class NormedNetwork(eqx.Module):
         self, x: Float[Array, "*batch inputs"], generated: Generated | None
     ) -> Float[Array, "*batch width"]:
         """What the hidden layers make of the inputs."""
-        act = function_of(self.activation)
+        act = activation_function(self.activation)
         if self.convolutions:
             size = math.prod(self.board)
             board = x[..., :size].reshape(*x.shape[:-1], *self.board)

@@ -31,7 +31,7 @@ def orthogonal(key: PRNGKeyArray, rows: int, columns: int) -> Float[Array, "row 
     return basis if rows <= columns else basis.T
 
 
-def plain_start(make: Callable[[PRNGKeyArray], Any], key: PRNGKeyArray) -> Any:
+def default_init(make: Callable[[PRNGKeyArray], Any], key: PRNGKeyArray) -> Any:
     """The module that `make` would give, with other numbers to begin with: normal matrices of
     variance 1 / inputs, zeros elsewhere. For modules of many layers: compiling an orthogonal start
     for each takes far longer than drawing all numbers at once."""
@@ -101,6 +101,6 @@ class Conv3x3(eqx.Module):
         return self.linear(jnp.concatenate(shifted, axis=-1))
 
 
-def function_of(activation: Activation) -> Callable[[Array], Array]:
+def activation_function(activation: Activation) -> Callable[[Array], Array]:
     """What stands between the layers of networks with this activation."""
     return jnp.tanh if activation == "tanh" else jax.nn.relu

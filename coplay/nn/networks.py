@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from coplay.core.game import Game, Observation
 from coplay.nn.ego_centred import centre, centred_size
-from coplay.nn.layers import Activation, Conv3x3, Linear, function_of
+from coplay.nn.layers import Activation, Conv3x3, Linear, activation_function
 
 
 class ViewShape(eqx.Module):
@@ -33,8 +33,8 @@ class ViewShape(eqx.Module):
     goals: int = eqx.field(static=True, default=0)
     goal_features: int = eqx.field(static=True, default=0)
     habits: int = eqx.field(static=True, default=0)
-    drives: int = eqx.field(static=True, default=0)
-    world: int = eqx.field(static=True, default=0)
+    personas: int = eqx.field(static=True, default=0)
+    global_state: int = eqx.field(static=True, default=0)
 
 
 class Network(eqx.Module):
@@ -81,7 +81,7 @@ class Network(eqx.Module):
 
     def __call__(self, x: Float[Array, "*batch inputs"]) -> Float[Array, "*batch outputs"]:
         """From ego views as `flatten` gives them."""
-        act = function_of(self.activation)
+        act = activation_function(self.activation)
         if self.convolutions:
             size = math.prod(self.board)
             board = x[..., :size].reshape(*x.shape[:-1], *self.board)
@@ -143,9 +143,9 @@ def view_shape(game: Game) -> ViewShape:
     views = jax.eval_shape(lambda key: game.observe(game.reset(key)), key)
     height, width, planes = views.planes.shape[1:]
     shape = ViewShape((height, width, planes), views.features.shape[1], views.legal.shape[1])
-    if not game.views_show_all:
-        world = jax.eval_shape(lambda key: game.world_state(game.reset(key)), key)
-        shape = dataclasses.replace(shape, world=world.shape[0])
+    if not game.view_is_global:
+        global_state = jax.eval_shape(lambda key: game.global_state(game.reset(key)), key)
+        shape = dataclasses.replace(shape, global_state=global_state.shape[0])
     goals = game.goals
     if goals is None:
         return shape
@@ -155,5 +155,5 @@ def view_shape(game: Game) -> ViewShape:
         goals=len(goals.names),
         goal_features=features.shape[2],
         habits=len(goals.habit_names),
-        drives=len(goals.drives),
+        personas=len(goals.personas),
     )

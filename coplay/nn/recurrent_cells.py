@@ -21,13 +21,13 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from coplay.nn.layers import Linear, product
 
 Kind = Literal["gru", "lstm"]
-Recall = Literal["none", "gru", "lstm"]
+MemoryKind = Literal["none", "gru", "lstm"]
 Gates = tuple[Float[Array, "*batch units"], ...]
 
 
-def memory_size(recall: Recall, units: int) -> int:
+def memory_size(memory_kind: MemoryKind, units: int) -> int:
     """The width of a memory."""
-    return {"none": 0, "gru": units, "lstm": 2 * units}[recall]
+    return {"none": 0, "gru": units, "lstm": 2 * units}[memory_kind]
 
 
 def split(gates: Float[Array, "*batch gates"], units: int) -> Gates:

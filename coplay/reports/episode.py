@@ -215,8 +215,8 @@ def _with_palette(frames: Sequence[np.ndarray]) -> list[Image.Image]:
         # By the root of their number: large areas count for more, and small ones are not lost.
         times = np.ceil(np.sqrt(counts[rest])).astype(int)
         row = Image.fromarray(np.repeat(colour[rest], times, axis=0)[None])
-        mixed = row.quantize(size - exact, method=Image.Quantize.MEDIANCUT).getpalette()
-        palette = np.concatenate([colour[common], np.array(mixed, np.uint8).reshape(-1, 3)])
+        blended = row.quantize(size - exact, method=Image.Quantize.MEDIANCUT).getpalette()
+        palette = np.concatenate([colour[common], np.array(blended, np.uint8).reshape(-1, 3)])
     # Pillow's own search for the nearest entry is coarse and misses exact ones.
     nearest = np.concatenate(
         [

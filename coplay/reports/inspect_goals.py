@@ -26,7 +26,7 @@ def figures_of(seen: SeenGoals) -> dict[str, Any]:
     learn = samples.episode % 2 == 0
     probe = fit_probe(code[learn], samples.kind[learn], len(seen.kinds))
     test = ~learn
-    kind, time, life = samples.kind[test], samples.time[test], samples.life[test]
+    kind, time, segment = samples.kind[test], samples.time[test], samples.segment[test]
     given = probe(code[test])
     right = given.argmax(1) == kind
     steps = int(time.max()) + 1
@@ -38,24 +38,24 @@ def figures_of(seen: SeenGoals) -> dict[str, Any]:
     known: dict[str, Any] = {
         name: {
             "probe": recognition(
-                given[kind == index, index], life[kind == index], time[kind == index]
+                given[kind == index, index], segment[kind == index], time[kind == index]
             )._asdict(),
             "filter": None
             if best is None
             else recognition(
-                best[kind == index, index], life[kind == index], time[kind == index]
+                best[kind == index, index], segment[kind == index], time[kind == index]
             )._asdict(),
         }
         for index, name in enumerate(seen.kinds)
     }
-    asked = "nh" if "nh" in seen.kinds else seen.kinds[-1]
+    wanted = "nh" if "nh" in seen.kinds else seen.kinds[-1]
     often = counts >= LEAST
     figures: dict[str, Any] = {
         "probe_accuracy": float(right.mean()),
         "filter_accuracy": None if best is None else float((best.argmax(1) == kind).mean()),
-        "steps_to_recognise": known[asked]["probe"]["steps"],
-        "filter_steps_to_recognise": (known[asked]["filter"] or {}).get("steps"),
-        "recognised_kind": asked,
+        "steps_to_recognise": known[wanted]["probe"]["steps"],
+        "filter_steps_to_recognise": (known[wanted]["filter"] or {}).get("steps"),
+        "recognised_kind": wanted,
         "largest_gap": None
         if best_share is None
         else float((best_share[often] - share[often]).max()),

@@ -78,8 +78,8 @@ def _accuracy(log_probs: np.ndarray, action: np.ndarray, mask: np.ndarray) -> Ac
 def _best(probs: np.ndarray, action: np.ndarray, mask: np.ndarray) -> Accuracy:
     """The filter's accuracy. Its ties are exact and many: which of equally probable actions is
     foreseen is drawn, so that no action is foreseen for its number."""
-    luck = np.random.default_rng(0).random(probs.shape) * 1e-5
-    return _accuracy(np.log(np.maximum(probs, 1e-9)) + luck, action, mask)
+    uniform = np.random.default_rng(0).random(probs.shape) * 1e-5
+    return _accuracy(np.log(np.maximum(probs, 1e-9)) + uniform, action, mask)
 
 
 def _figures(
@@ -144,10 +144,10 @@ def _draw_classes(
     for column, (kind, found) in enumerate(ours.items()):
         top, below = axes[column], axes[len(ours) + column]
         top.bar(place - 0.2, found.ratio, 0.4, color=charts.colour(0), label="taken")
-        foreseen = (
+        predicted = (
             np.asarray(found.confusion).mean(0) * len(names) / max(float(found.counts.sum()), 1.0)
         )
-        top.bar(place + 0.2, foreseen, 0.4, color=charts.colour(1), label="foreseen")
+        top.bar(place + 0.2, predicted, 0.4, color=charts.colour(1), label="foreseen")
         top.set_title(kind, fontsize=11, color=INK)
         below.bar(place, found.recall, 0.6, color=charts.colour(0), label="recall")
         if best is not None:

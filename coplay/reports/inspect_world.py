@@ -12,13 +12,13 @@ from coplay.core.files import write_json
 from coplay.games.drawing import FAINT_INK, INK, seat_colour
 from coplay.matches.world_model_quality import (
     FAULTS,
-    Imagined,
-    Judged,
+    OpenLoopErrors,
+    StepErrors,
     calibration,
     figures,
-    judge,
     open_loop,
     psnr,
+    step_errors,
 )
 from coplay.models.world_model import expected_board
 from coplay.reports import charts, page
@@ -33,14 +33,14 @@ def write(out: Path, seen: SeenWorld) -> dict[str, Any]:
     """Write the folder; the figures."""
     out.mkdir(parents=True, exist_ok=True)
     samples, model = seen.samples, seen.model
-    judged = judge(model, samples)
+    errors = step_errors(model, samples)
     names = plane_names(seen)
-    found: dict[str, Any] = dict(figures(judged, samples))
+    found: dict[str, Any] = dict(figures(errors, samples))
     found["planes"] = {
-        name: {"mse": float(judged.squared[:, k].mean()), "psnr": psnr(judged.squared[:, k])}
+        name: {"mse": float(errors.squared[:, k].mean()), "psnr": psnr(errors.squared[:, k])}
         for k, name in enumerate(names)
     }
-    found["faults"] = {name: float(judged.impossible[:, k].mean()) for k, name in enumerate(FAULTS)}
+    found["faults"] = {name: float(errors.impossible[:, k].mean()) for k, name in enumerate(FAULTS)}
     found["samples"] = len(samples.time)
     far = open_loop(model, samples, HORIZON, STARTS)
     by_horizon = _by_horizon(far)
@@ -59,13 +59,13 @@ def write(out: Path, seen: SeenWorld) -> dict[str, Any]:
             for row in by_horizon
         ),
     )
-    rewards = _rewards(judged, samples)
+    rewards = _rewards(errors, samples)
     charts.write_csv(out / "rewards.csv", ("true", "steps", "right", "mean_foreseen"), rewards)
     _draw_planes(out / "planes.png", found)
     _draw_horizon(out / "horizon.png", by_horizon)
     _draw_calibration(out / "calibration.png", seen)
-    _draw_rewards(out / "rewards.png", judged, samples)
-    error = judged.squared.mean(1)
+    _draw_rewards(out / "rewards.png", errors, samples)
+    error = errors.squared.mean(1)
     gone = np.flatnonzero(samples.terminated)
     chosen = np.unique(
         np.concatenate(
@@ -73,8 +73,8 @@ def write(out: Path, seen: SeenWorld) -> dict[str, Any]:
         )
     )[:PICTURES]
     worst = np.argsort(-error, kind="stable")[:PICTURES]
-    _draw_steps(out / "chosen.png", seen, judged, chosen)
-    _draw_steps(out / "worst.png", seen, judged, worst)
+    _draw_steps(out / "chosen.png", seen, errors, chosen)
+    _draw_steps(out / "worst.png", seen, errors, worst)
     if len(seen.rows) > 1:
         _draw_training(out / "training.png", seen.rows)
     _page(out, seen, found)
@@ -90,7 +90,7 @@ def plane_names(seen: SeenWorld) -> list[str]:
     return players + rest
 
 
-def _by_horizon(far: Imagined) -> list[dict[str, Any]]:
+def _by_horizon(far: OpenLoopErrors) -> list[dict[str, Any]]:
     rows = []
     for step in range(far.alive.shape[1]):
         there = far.alive[:, step]
@@ -107,14 +107,14 @@ def _by_horizon(far: Imagined) -> list[dict[str, Any]]:
     return rows
 
 
-def _rewards(judged: Judged, samples: Any) -> list[tuple]:
+def _rewards(errors: StepErrors, samples: Any) -> list[tuple]:
     true = np.round(samples.reward, 3)
     return [
         (
             float(value),
             int((true == value).sum()),
-            float((judged.reward_error[true == value] <= 0.01).mean()),
-            float(judged.reward[true == value].mean()),
+            float((errors.reward_error[true == value] <= 0.01).mean()),
+            float(errors.reward[true == value].mean()),
         )
         for value in np.unique(true)
     ]
@@ -169,16 +169,16 @@ def _draw_calibration(path: Path, seen: SeenWorld) -> None:
     charts.save(figure, path)
 
 
-def _draw_rewards(path: Path, judged: Judged, samples: Any) -> None:
+def _draw_rewards(path: Path, errors: StepErrors, samples: Any) -> None:
     figure, (left, right) = charts.panels(2)
     spread = np.random.default_rng(0).normal(scale=0.03, size=(2, len(samples.reward)))
     ends = [samples.reward.min(), samples.reward.max()]
     left.plot(ends, ends, color=FAINT_INK, linewidth=1)
-    left.scatter(samples.reward + spread[0], judged.reward + spread[1], s=4, alpha=0.3)
+    left.scatter(samples.reward + spread[0], errors.reward + spread[1], s=4, alpha=0.3)
     left.set_xlabel("true reward", color=INK)
     left.set_ylabel("foreseen", color=INK)
     left.set_title("rewards (points spread a little)", fontsize=11, color=INK)
-    right.hist(judged.reward_error, bins=40, color=charts.colour(0))
+    right.hist(errors.reward_error, bins=40, color=charts.colour(0))
     right.set_yscale("log")
     right.set_xlabel("error of the reward", color=INK)
     right.set_title("how often", fontsize=11, color=INK)
@@ -222,7 +222,7 @@ def _draw_training(path: Path, rows: list[dict[str, Any]]) -> None:
 # --- boards --------------------------------------------------------------------------------------
 
 
-def _draw_steps(path: Path, seen: SeenWorld, judged: Judged, rows: np.ndarray) -> None:
+def _draw_steps(path: Path, seen: SeenWorld, errors: StepErrors, rows: np.ndarray) -> None:
     """Board, true next board, raw probabilities, error: a line of four for each step."""
     samples, names = seen.samples, plane_names(seen)
     now = jnp.asarray(samples.planes[rows], jnp.float32)
@@ -241,18 +241,18 @@ def _draw_steps(path: Path, seen: SeenWorld, judged: Judged, rows: np.ndarray) -
         titles = (
             f"step {samples.time[row]}: {done}",
             f"next (reward {samples.reward[row]:.3g})",
-            f"foreseen, raw (reward {judged.reward[row]:.3g})",
-            f"error (MSE {judged.squared[row].mean():.1e})",
+            f"foreseen, raw (reward {errors.reward[row]:.3g})",
+            f"error (MSE {errors.squared[row].mean():.1e})",
         )
         for one, planes, title in zip(axes[4 * line :], four, titles, strict=False):
             _board(one, planes, samples.planes[row][..., seen.game.seats], colours, seen.game.seats)
             one.set_title(title, fontsize=8, color=INK)
-    marks = [
+    handles = [
         axes[0].scatter([], [], s=40, color=shade, marker="s" if k >= seen.game.seats else "o")
         for k, shade in enumerate(colours)
     ]
     figure.legend(
-        marks, names, loc="outside lower center", ncols=len(names), frameon=False, fontsize=8
+        handles, names, loc="outside lower center", ncols=len(names), frameon=False, fontsize=8
     )
     charts.save(figure, path)
 
@@ -306,7 +306,7 @@ def _page(out: Path, seen: SeenWorld, found: dict[str, Any]) -> None:
         ("legal actions right", "legal_right", "", None),
         ("impossible", "impossible", "at most 0.001", found["impossible"] <= 1e-3),
     )
-    marks = {None: "", True: "passed", False: "FAILED"}
+    verdicts = {None: "", True: "passed", False: "FAILED"}
     parts = [
         page.paragraph(
             f"{seen.title}: {found['samples']} steps of {seen.game.name} that were not learned "
@@ -314,7 +314,7 @@ def _page(out: Path, seen: SeenWorld, found: dict[str, Any]) -> None:
         ),
         page.table(
             ("", "figure", "aim", ""),
-            ((title, number(found[name]), aim, marks[good]) for title, name, aim, good in aims),
+            ((title, number(found[name]), aim, verdicts[good]) for title, name, aim, good in aims),
         ),
         *charts.shown(
             out / "planes.png",

@@ -14,7 +14,7 @@ from coplay.matches.dataset import Dataset, Samples, horizon_of, load_dataset, s
 from coplay.models.goal_codes import GoalModel
 from coplay.models.world_model import WorldModel
 from coplay.training.collect import collect
-from coplay.training.pretrain_goals import Foreseen, best_of, foreseen, lives_of
+from coplay.training.pretrain_goals import Predictions, best_of, chunk_samples, predict_samples
 from coplay.training.pretrained import Pretrained, load_goals, load_world, read_metrics
 from coplay.training.run import RunFolder, load_learner
 
@@ -30,7 +30,7 @@ class SeenGoals(NamedTuple):
     game: Game
     kinds: tuple[str, ...]
     samples: Samples
-    found: Foreseen
+    found: Predictions
     best: Filtered | None
     rows: list[dict[str, Any]]
 
@@ -59,13 +59,13 @@ def seen_goals(
     title: str, model: GoalModel, dataset: Dataset, rows: list[dict[str, Any]]
 ) -> SeenGoals:
     samples = samples_of(dataset)
-    lives = lives_of(samples, horizon_of(dataset.game), model.config.remembered)
+    chunks = chunk_samples(samples, horizon_of(dataset.game), model.config.remembered)
     return SeenGoals(
         title=title,
         game=dataset.game,
         kinds=dataset.kinds,
         samples=samples,
-        found=foreseen(model, lives),
+        found=predict_samples(model, chunks),
         best=best_of(dataset),
         rows=rows,
     )

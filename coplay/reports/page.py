@@ -49,10 +49,10 @@ def picture(path: Path, words: str) -> str:
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Cells are plain text; a cell "passed" or "FAILED" is coloured."""
-    marks = {"passed": "mark-pass", "FAILED": "mark-fail"}
+    classes = {"passed": "mark-pass", "FAILED": "mark-fail"}
 
     def cell(text: str) -> str:
-        return f'<td class="{marks.get(text, "")}">{html.escape(text)}</td>'
+        return f'<td class="{classes.get(text, "")}">{html.escape(text)}</td>'
 
     head = "".join(f"<th>{html.escape(title)}</th>" for title in titles)
     lines = "".join(f"<tr>{''.join(map(cell, row))}</tr>\n" for row in rows)

@@ -12,8 +12,8 @@ from coplay.core.errors import UserError, WorkerFailed
 from coplay.core.game import Game
 from coplay.core.group import group_players
 from coplay.evaluation.audits.checks import Audit
-from coplay.games.adapters.worker_game import HostGame
-from coplay.matches.match import Episode, play_match, record_episode
+from coplay.games.adapters.worker_game import WorkerGame
+from coplay.matches.match import RecordedEpisode, play_match, record_episode
 from coplay.reports.curves import learning_curve
 from coplay.reports.episode import frames, terminal, write_gif
 from coplay.training.logs import read_rows
@@ -94,7 +94,7 @@ def print_summary(summary: dict[str, Any], as_json: bool, folder: RunFolder | No
     references(console, folder)
     console.print(f"\nthe run is in {folder.path}: learning_curve.png, episode.gif, metrics.jsonl")
     console.print("what to try next:")
-    film = " --out film.gif" if isinstance(run_seating(folder)[0], HostGame) else ""
+    film = " --out film.gif" if isinstance(run_seating(folder)[0], WorkerGame) else ""
     for text in (
         f"coplay watch {folder.path}{film}",
         f"coplay play --seating {mixed_seating(folder)} --episodes 2000",
@@ -118,7 +118,7 @@ def references(console: Console, folder: RunFolder) -> None:
     config = folder.read_config()
     game = make_game_of(config)
     # Episodes in worker processes take their time.
-    episodes = config.run.episodes if isinstance(game, HostGame) else REFERENCE_EPISODES
+    episodes = config.run.episodes if isinstance(game, WorkerGame) else REFERENCE_EPISODES
     table = Table(title=f"for comparison, the same player in every seat, {episodes} episodes")
     table.add_column("player")
     for seat in range(game.seats):
@@ -157,7 +157,7 @@ def run_seating(folder: RunFolder) -> tuple[Game, list[str]]:
 
 def one_episode(
     folder: RunFolder, seating: str, seed: int, greedy: bool
-) -> tuple[Game, list[str], Episode]:
+) -> tuple[Game, list[str], RecordedEpisode]:
     """An episode of a run's players, or of others in the run's game."""
     game, entries = run_seating(folder)
     if seating:

@@ -10,51 +10,53 @@ from jaxtyping import Array, Float, Int, UInt32
 
 from coplay.core.game import Game, State
 from coplay.search import mctx_backend as mctx_trees
-from coplay.search.planning import (
-    Mind,
+from coplay.search.selection import Rules
+from coplay.search.simulator import (
+    Hypothesis,
     Position,
     RootValues,
     SearchConfig,
-    World,
+    Simulator,
     advance,
     begin,
-    expected,
-    own,
+    co_player_cdf,
+    own_view,
 )
-from coplay.search.selection import Rules
-from coplay.search.tree import Judged, Model, Taken, best_q, grow
+from coplay.search.tree import Evaluation, Model, StepOutput, best_q, grow
 
 
 def closed_loop(
-    world: World,
+    simulator: Simulator,
     game: Game,
     config: SearchConfig,
     state: State,
-    mind: Mind,
+    hypothesis: Hypothesis,
     seed: UInt32[Array, " tree"],
 ) -> RootValues:
     """Search from every state [tree]; see `SearchConfig`."""
-    position, observation = begin(world, game, state, mind, seed)
-    root = Judged(*world.judge(game, own(observation), state, mind))
+    position, observation = begin(simulator, game, state, hypothesis, seed)
+    root = Evaluation(*simulator.evaluate(game, own_view(observation), state, hypothesis))
 
-    def look(
+    def observe(
         position: Position, trees: Int[Array, " some"] | None
     ) -> Float[Array, "some other action"]:
-        here = world if trees is None else world.of_trees(trees)
-        return expected(here, game, position)
+        here = simulator if trees is None else simulator.of_trees(trees)
+        return co_player_cdf(here, game, position)
 
-    def take(
+    def step_model(
         action: Int[Array, " some"],
         position: Position,
         others: Float[Array, "some other action"],
         trees: Int[Array, " some"] | None,
-    ) -> tuple[Taken, Position]:
-        here = world if trees is None else world.of_trees(trees)
+    ) -> tuple[StepOutput, Position]:
+        here = simulator if trees is None else simulator.of_trees(trees)
         after, step = advance(here, game, config.discount, position, others, action)
-        judged = Judged(*here.judge(game, own(step.observation), after.state, after.mind))
-        return Taken(step.reward, step.discount, judged), after
+        evaluation = Evaluation(
+            *here.evaluate(game, own_view(step.observation), after.state, after.hypothesis)
+        )
+        return StepOutput(step.reward, step.discount, evaluation), after
 
-    model = Model(look, take)
+    model = Model(observe, step_model)
     rules = Rules(
         simulations=config.simulations,
         depth=config.depth,
@@ -63,7 +65,7 @@ def closed_loop(
         sweep=config.sweep,
         init=config.exploration,
     )
-    legal = own(observation).legal
+    legal = own_view(observation).legal
     if config.backend == "mctx":
         words = jnp.stack([seed[0], jnp.uint32(config.simulations)])
         key = jax.random.wrap_key_data(words, impl="threefry2x32")

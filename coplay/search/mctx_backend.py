@@ -9,13 +9,13 @@ import mctx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from coplay.search.selection import FIRST, Rules
-from coplay.search.tree import Embedding, Judged, Model
+from coplay.search.tree import Embedding, Evaluation, Model
 
 
 def grow_mctx(
     key: PRNGKeyArray,
     model: Model,
-    root: Judged,
+    root: Evaluation,
     embedding: Embedding,
     legal: Bool[Array, "tree action"],
     rules: Rules,
@@ -23,12 +23,12 @@ def grow_mctx(
     """The tree of mctx after all simulations; `key` is for its noise that breaks ties."""
 
     def expand(_: Any, key: Any, action: Int[Array, " tree"], embedding: Embedding) -> tuple:
-        taken, after = model.take(action, embedding, model.look(embedding, None), None)
+        taken, after = model.step_model(action, embedding, model.observe(embedding, None), None)
         output = mctx.RecurrentFnOutput(
             reward=taken.reward,
             discount=taken.discount,
-            prior_logits=taken.judged.logits,
-            value=taken.judged.value,
+            prior_logits=taken.evaluation.logits,
+            value=taken.evaluation.value,
         )
         return output, after
 

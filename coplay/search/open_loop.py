@@ -15,17 +15,17 @@ from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from coplay.core.errors import UserError
 from coplay.core.game import Game, State
-from coplay.search.planning import (
-    Mind,
+from coplay.search.simulator import (
+    Hypothesis,
     Position,
     RootValues,
     SearchConfig,
-    World,
+    Simulator,
     advance,
     begin,
-    expected,
-    mixed,
-    own,
+    co_player_cdf,
+    mix_bits,
+    own_view,
 )
 
 
@@ -64,11 +64,11 @@ class Walk(NamedTuple):
 
 
 def open_loop(
-    world: World,
+    simulator: Simulator,
     game: Game,
     config: SearchConfig,
     state: State,
-    mind: Mind,
+    hypothesis: Hypothesis,
     seed: UInt32[Array, " tree"],
 ) -> RootValues:
     """Search from every state [tree]; PUCT only."""
@@ -76,9 +76,9 @@ def open_loop(
         raise UserError("search that resamples the others' actions knows puct only, not gumbel")
     if config.backup != "mean":
         raise UserError("search that resamples the others' actions knows backup=mean only")
-    start, observation = begin(world, game, state, mind, seed)
-    first = own(observation)
-    logits, value = world.judge(game, first, state, mind)
+    start, observation = begin(simulator, game, state, hypothesis, seed)
+    first = own_view(observation)
+    logits, value = simulator.evaluate(game, first, state, hypothesis)
     trees, actions = logits.shape
     nodes = config.simulations + 1
     empty = jnp.zeros((trees, nodes, actions))
@@ -88,13 +88,13 @@ def open_loop(
 
     def simulate(number: Int[Array, ""], statistics: Statistics) -> Statistics:
         # What is drawn differs from simulation to simulation, also on the same path.
-        fresh = mixed(seed + (number.astype(jnp.uint32) + 1) * jnp.uint32(0x9E3779B1))
+        fresh = mix_bits(seed + (number.astype(jnp.uint32) + 1) * jnp.uint32(0x9E3779B1))
         path = jnp.zeros((trees, depth))
         begun = start._replace(seed=fresh)
         if config.shared:
             order = jnp.arange(1, game.seats, dtype=jnp.uint32) * jnp.uint32(0xC2B2AE35)
-            luck = (mixed(fresh[:, None] + order) >> 8).astype(jnp.float32) * 2.0**-24
-            begun = begun._replace(mind=world.another_mind(luck, mind))
+            uniform = (mix_bits(fresh[:, None] + order) >> 8).astype(jnp.float32) * 2.0**-24
+            begun = begun._replace(hypothesis=simulator.resample_hypothesis(uniform, hypothesis))
         walk = Walk(
             position=begun,
             legal=first.legal,
@@ -110,7 +110,7 @@ def open_loop(
         )
         walk = jax.lax.while_loop(
             lambda walk: jnp.any(walk.going) & (walk.steps < depth),
-            lambda walk: _onward(world, game, config, statistics, walk),
+            lambda walk: _onward(simulator, game, config, statistics, walk),
             walk,
         )
         return _learn(statistics, walk, number + 1)
@@ -121,15 +121,15 @@ def open_loop(
 
 
 def _onward(
-    world: World, game: Game, config: SearchConfig, statistics: Statistics, walk: Walk
+    simulator: Simulator, game: Game, config: SearchConfig, statistics: Statistics, walk: Walk
 ) -> Walk:
     """One step of all simulations that are still going; the others stand still."""
     here = jax.tree.map(lambda x: _row(x, walk.at), statistics)
     action = _select(here, walk.legal, config, walk.steps == 0)
-    others = expected(world, game, walk.position)
-    after, step = advance(world, game, config.discount, walk.position, others, action)
-    seen = own(step.observation)
-    logits, value = world.judge(game, seen, after.state, after.mind)
+    others = co_player_cdf(simulator, game, walk.position)
+    after, step = advance(simulator, game, config.discount, walk.position, others, action)
+    seen = own_view(step.observation)
+    logits, value = simulator.evaluate(game, seen, after.state, after.hypothesis)
     going = walk.going
     now = (jnp.arange(walk.node.shape[1]) == walk.steps) & going[:, None]  # [tree, depth]
     child = jnp.take_along_axis(here.child, action[:, None], axis=1)[:, 0]

@@ -19,7 +19,7 @@ SMALL = 128
 """With fewer trees the model is asked for all of them: a call costs what starting it costs."""
 
 
-def asked(
+def call_where(
     model: Callable[..., Any], which: Bool[Array, " tree"], shares: tuple[float, ...], *told: Any
 ) -> Any:
     """What `model(*told, trees)` says of the trees that are marked; of others it has no meaning.
@@ -49,7 +49,7 @@ def asked(
         return model(*told, None)
 
     number = jnp.sum(which)
-    how = sum(anywhere(number > size).astype(jnp.int32) for size in (0, *sizes))
+    how = sum(any_in_batch(number > size).astype(jnp.int32) for size in (0, *sizes))
     branches: list[Callable[..., Any]] = [
         none,
         *(functools.partial(some, size) for size in sizes),
@@ -59,7 +59,7 @@ def asked(
 
 
 @custom_vmap
-def anywhere(flags: Bool[Array, "*shape"]) -> Bool[Array, ""]:
+def any_in_batch(flags: Bool[Array, "*shape"]) -> Bool[Array, ""]:
     """Whether any flag is set; under `vmap`, in any of the batch.
 
     A loop over this goes on for all as long as it does for one. That keeps its condition a single
@@ -68,8 +68,8 @@ def anywhere(flags: Bool[Array, "*shape"]) -> Bool[Array, ""]:
     return jnp.any(flags)
 
 
-@anywhere.def_vmap
-def _anywhere_in_batch(
+@any_in_batch.def_vmap
+def _any_in_batch(
     size: int, batched: list[bool], flags: Bool[Array, "*shape"]
 ) -> tuple[Bool[Array, ""], bool]:
-    return anywhere(flags), False
+    return any_in_batch(flags), False

@@ -6,20 +6,22 @@ from jaxtyping import Array, Bool, Float, UInt32
 from coplay.core.game import Game, State
 from coplay.search.closed_loop import closed_loop
 from coplay.search.open_loop import open_loop
-from coplay.search.planning import Mind, RootValues, SearchConfig, World
+from coplay.search.simulator import Hypothesis, RootValues, SearchConfig, Simulator
 
 
 def search(
-    world: World,
+    simulator: Simulator,
     game: Game,
     config: SearchConfig,
     state: State,
-    mind: Mind,
+    hypothesis: Hypothesis,
     seed: UInt32[Array, " tree"],
 ) -> RootValues:
     """Search from every state [tree]."""
-    world = world.prepared(game)
-    return (open_loop if config.resample else closed_loop)(world, game, config, state, mind, seed)
+    simulator = simulator.prepared(game)
+    return (open_loop if config.resample else closed_loop)(
+        simulator, game, config, state, hypothesis, seed
+    )
 
 
 def mean_over_draws(

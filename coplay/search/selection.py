@@ -125,8 +125,8 @@ def completed_q(here: Node) -> Float[Array, "action tree"]:
     probs = jnp.maximum(jax.nn.softmax(here.prior, axis=0), jnp.finfo(jnp.float32).tiny)
     taken = jnp.sum(jnp.where(seen, probs, 0.0), axis=0)
     weighted = jnp.sum(jnp.where(seen, probs * here.q / jnp.where(seen, taken, 1.0), 0.0), axis=0)
-    mixed = (here.raw + visits * weighted) / (visits + 1.0)
-    q = jnp.where(seen, here.q, mixed)
+    mix_bits = (here.raw + visits * weighted) / (visits + 1.0)
+    q = jnp.where(seen, here.q, mix_bits)
     low, high = jnp.min(q, axis=0), jnp.max(q, axis=0)
     scale = (50.0 + jnp.max(here.visits, axis=0)) * 0.1
     return scale * ((q - low) / jnp.maximum(high - low, 1e-8))

@@ -24,7 +24,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from coplay.core.numerics import sum_in_order
-from coplay.search.partial_batch import anywhere, asked
+from coplay.search.partial_batch import any_in_batch, call_where
 from coplay.search.selection import (
     SAFE,
     Node,
@@ -36,7 +36,9 @@ from coplay.search.selection import (
 )
 
 Embedding = Any  # what the model needs to know of a node: a pytree of arrays [tree, ...]
-Seen = Any  # what the model says of a node before actions are taken: a pytree of arrays [tree, ...]
+Observed = (
+    Any  # what the model says of a node before actions are taken: a pytree of arrays [tree, ...]
+)
 
 UNVISITED = -1
 NOTED = 7
@@ -45,23 +47,23 @@ CROWD = 512
 """From so many trees on, those with the longest ways go on without the others."""
 FEW = 4
 """One in so many of a crowd goes on."""
-LOOK_SHARES, TAKE_SHARES = (0.25, 0.625), (0.25,)
-"""For which shares of all trees the model is asked, if no more of them need it (`asked`)."""
+OBSERVE_SHARES, STEP_SHARES = (0.25, 0.625), (0.25,)
+"""For which shares of all trees the model is asked, if no more of them need it (`call_where`)."""
 
 
-class Judged(NamedTuple):
+class Evaluation(NamedTuple):
     """How the model sees nodes [tree]: logits of the actions, and the value."""
 
     logits: Float[Array, "tree action"]
     value: Float[Array, " tree"]
 
 
-class Taken(NamedTuple):
+class StepOutput(NamedTuple):
     """What an action leads to, [tree]. discount: of what follows; 0: nothing follows."""
 
     reward: Float[Array, " tree"]
     discount: Float[Array, " tree"]
-    judged: Judged
+    evaluation: Evaluation
 
 
 class Model(NamedTuple):
@@ -69,12 +71,13 @@ class Model(NamedTuple):
     order).
 
     look: what must be known of nodes before an action is taken there; asked once for each node.
-    take: where an action leads: (action, node, what `look` said of the node, trees).
+    take: where an action leads: (action, node, what `observe` said of the node, trees).
     """
 
-    look: Callable[[Embedding, Int[Array, " some"] | None], Seen]
-    take: Callable[
-        [Int[Array, " some"], Embedding, Seen, Int[Array, " some"] | None], tuple[Taken, Embedding]
+    observe: Callable[[Embedding, Int[Array, " some"] | None], Observed]
+    step_model: Callable[
+        [Int[Array, " some"], Embedding, Observed, Int[Array, " some"] | None],
+        tuple[StepOutput, Embedding],
     ]
 
 
@@ -157,7 +160,7 @@ class Way(NamedTuple):
 
 def grow(
     model: Model,
-    root: Judged,
+    root: Evaluation,
     embedding: Embedding,
     legal: Bool[Array, "tree action"],
     rules: Rules,
@@ -176,14 +179,14 @@ def grow(
         return jnp.zeros((nodes, *first.shape), first.dtype).at[0].set(first)
 
     nothing = jnp.zeros_like(root.value)
-    first = Judged(root_logits(root.logits, legal, rules), root.value)
+    first = Evaluation(root_logits(root.logits, legal, rules), root.value)
     tree = Tree(
-        numbers=room(_fresh_rows(Taken(nothing, nothing, first), rules)).reshape(-1),
+        numbers=room(_fresh_rows(StepOutput(nothing, nothing, first), rules)).reshape(-1),
         child=jnp.full((nodes, trees, actions), UNVISITED, jnp.int32),
     )
     few = trees // FEW if trees >= CROWD else 0
     notes = Notes(jnp.zeros((levels, NOTED, trees)), jnp.zeros((levels, NOTED, few)))
-    Carry = tuple[Tree, Embedding, Seen, Notes]
+    Carry = tuple[Tree, Embedding, Observed, Notes]
 
     def simulate(number: Int[Array, ""], carry: Carry) -> Carry:
         tree, memory, known, notes = carry
@@ -195,17 +198,17 @@ def grow(
         children = tree.child.at[node, ids].get(mode=SAFE)
         children = jnp.where(children < UNVISITED, -2 - children, children)
         since = jnp.min(jnp.where(children == UNVISITED, number + 1, children), axis=-1) - 1
-        found = asked(model.look, new & (since == number), LOOK_SHARES, parent)
+        found = call_where(model.observe, new & (since == number), OBSERVE_SHARES, parent)
         known = jax.tree.map(lambda x, row: _with_row(x, row, number), known, found)
         seen = jax.tree.map(lambda x: x.at[since, ids].get(mode=SAFE), known)
-        taken, after = asked(model.take, new, TAKE_SHARES, action, parent, seen)
+        taken, after = call_where(model.step_model, new, STEP_SHARES, action, parent, seen)
         made = number + 1
         tree = _with_nodes(tree, way.edge, new, made, taken, rules)
         memory = jax.tree.map(lambda x, row: _with_row(x, row, made), memory, after)
         old = jnp.where(way.child < UNVISITED, -2 - way.child, way.child)
         return _up(tree, way, jnp.where(new, made, old)), memory, known, way.notes
 
-    seen = jax.eval_shape(lambda node: model.look(node, None), embedding)
+    seen = jax.eval_shape(lambda node: model.observe(node, None), embedding)
     known = jax.tree.map(lambda x: jnp.zeros((rules.simulations, *x.shape), x.dtype), seen)
     start = (tree, jax.tree.map(room, embedding), known, notes)
     return jax.lax.fori_loop(0, rules.simulations, simulate, start)[0]
@@ -272,7 +275,7 @@ def _down(
     first = _noted(notes.all, jnp.int32(0), root, action, here, led)
     everyone = Going(jnp.int32(1), action, child, first)
     everyone = _follow(tree, everyone, jnp.arange(trees), few, rules)
-    levels, edge, child, noted = everyone
+    levels, edge, child, recorded = everyone
     late = jnp.zeros(0, jnp.int32)
     last = Going(levels, late, late, notes.late)
     if few:
@@ -286,7 +289,7 @@ def _down(
         last = _follow(tree, last, there, 0, rules)
         edge = edge.at[late].set(last.edge, mode="drop", unique_indices=True)
         child = child.at[late].set(last.child, mode="drop", unique_indices=True)
-    return Way(last.levels, levels, late, edge, child, Notes(noted, last.notes))
+    return Way(last.levels, levels, late, edge, child, Notes(recorded, last.notes))
 
 
 def _follow(tree: Tree, way: Going, ids: Int[Array, " some"], enough: int, rules: Rules) -> Going:
@@ -308,7 +311,7 @@ def _follow(tree: Tree, way: Going, ids: Int[Array, " some"], enough: int, rules
         )
 
     def unfinished(way: Going) -> Bool[Array, ""]:
-        return anywhere(jnp.sum(way.child >= 0) > enough) & (way.levels < rules.depth)
+        return any_in_batch(jnp.sum(way.child >= 0) > enough) & (way.levels < rules.depth)
 
     return jax.lax.while_loop(unfinished, onward, way)
 
@@ -348,7 +351,7 @@ def _with_nodes(
     edge: Int[Array, " tree"],
     new: Bool[Array, " tree"],
     made: Int[Array, ""],
-    taken: Taken,
+    taken: StepOutput,
     rules: Rules,
 ) -> Tree:
     """The trees with a node `made` for what the last actions led to; linked where it is new."""
@@ -362,9 +365,9 @@ def _with_nodes(
     return Tree(numbers, child.reshape(tree.child.shape))
 
 
-def _fresh_rows(taken: Taken, rules: Rules) -> Float[Array, "tree number"]:
+def _fresh_rows(taken: StepOutput, rules: Rules) -> Float[Array, "tree number"]:
     """The rows of new nodes (`Tree.rows`): visits and Q are 0."""
-    logits, value = taken.judged
+    logits, value = taken.evaluation
     nothing = jnp.zeros_like(logits)
     last = jnp.stack([value, value, taken.reward, taken.discount], axis=-1)
     return jnp.concatenate([priors(logits, rules), nothing, nothing, last], axis=-1)

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
 from coplay.core.game import Game
 from coplay.core.group import Group
-from coplay.core.learner import LearnerState
+from coplay.core.learner import LearnerState, init_learner
 from coplay.core.player import Memory
 from coplay.core.trajectory import Trajectory
 from coplay.matches.rollout import Table, new_table, nothing_done, rollout
@@ -33,7 +33,8 @@ def init_state(
     """The state before the first iteration."""
     learner_key, table_key = jax.random.split(key)
     learners = tuple(
-        learner.init(
+        init_learner(
+            learner,
             jax.random.fold_in(learner_key, index),
             streams,
             phase.parts[index] if phase.parts else {},
@@ -122,7 +123,7 @@ def learn(
     learners = []
     for index, (learner, mine) in enumerate(zip(phase.learners, states, strict=True)):
         if learner.active:
-            part = learner.watch(game, trajectory)
+            part = learner.training_data(game, trajectory)
             update_key = jax.random.fold_in(key, index)
             mine, metrics = learner.update(update_key, mine, part, progress)
             seats = np.array(learner.active)

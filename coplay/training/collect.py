@@ -16,7 +16,7 @@ from coplay.core.errors import UserError
 from coplay.core.game import Game
 from coplay.core.goals import hindsight
 from coplay.core.group import Group, group_players
-from coplay.games.adapters.worker_game import HostGame
+from coplay.games.adapters.worker_game import WorkerGame
 from coplay.games.registry import game_parts
 from coplay.matches.dataset import Dataset, Episodes, horizon_of
 from coplay.matches.match import one_step
@@ -36,7 +36,7 @@ def collect(game_name: str, game_config: Any, mix: str, samples: int, seed: int 
     group = mix_group(game, mix)
     if samples < 1:
         raise UserError(f"samples must be at least 1, not {samples}")
-    if isinstance(game, HostGame):
+    if isinstance(game, WorkerGame):
         raise UserError(f"'{game.name}' runs in worker processes, whose states cannot be kept")
     horizon = horizon_of(game)
     play = jax.jit(lambda game, group, key: play_whole(game, group, key, COPIES, horizon))

@@ -102,7 +102,7 @@ def fit(
 # --- folders -----------------------------------------------------------------------------------
 
 
-class Source(NamedTuple):
+class DataSplit(NamedTuple):
     """What a model is trained on. data: the folder of the dataset. train, held: its parts."""
 
     data: Path
@@ -111,14 +111,14 @@ class Source(NamedTuple):
     held: Dataset
 
     @classmethod
-    def of(cls, data: Path, dataset: Dataset, options: FitConfig) -> "Source":
+    def of(cls, data: Path, dataset: Dataset, options: FitConfig) -> "DataSplit":
         return cls(data, dataset, *dataset.split(options.held_out))
 
 
 def write_pretrained(
     out: Path,
     part: str,
-    source: Source,
+    source: DataSplit,
     config: Any,
     options: FitConfig,
     model: Any,

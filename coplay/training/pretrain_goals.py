@@ -24,28 +24,28 @@ from coplay.models.goal_codes import (
 from coplay.models.opponent_model import rank
 from coplay.nn.networks import view_shape
 from coplay.training.players import make_player
-from coplay.training.pretrain import Say, Source, Task, fit, write_pretrained
+from coplay.training.pretrain import DataSplit, Say, Task, fit, write_pretrained
 from coplay.training.pretrained import FitConfig
 
 
-class Lives(NamedTuple):
+class ChunkedSamples(NamedTuple):
     """Samples on the device, and where each is in the lines that recurrent networks run over.
 
-    slots: [line, slot] row numbers, -1: empty. place: [row] line * slots + slot.
+    slots: [chunk, slot] row numbers, -1: empty. place: [row] line * slots + slot.
     units: width of the memory that lines begin with.
     """
 
     samples: Samples
-    slots: Int[Array, "line slot"]
+    slots: Int[Array, "chunk slot"]
     place: np.ndarray
     units: int
 
-    def steps(self, lines: Int[Array, " line"]) -> Steps:
+    def steps(self, chunks_: Int[Array, " chunk"]) -> Steps:
         """Some of the lines."""
-        rows = self.slots[lines]
+        rows = self.slots[chunks_]
         alive, index = rows >= 0, jnp.maximum(rows, 0)
         picked = jax.tree.map(lambda x: x[index], self.samples)
-        later = jnp.roll(picked.life, -1, axis=1) == picked.life
+        later = jnp.roll(picked.segment, -1, axis=1) == picked.segment
         later &= jnp.roll(alive, -1, axis=1) & alive
         later = later.at[:, -1].set(False)
 
@@ -67,16 +67,16 @@ class Lives(NamedTuple):
         )
 
 
-def lives_of(samples: Samples, length: int, units: int) -> Lives:
+def chunk_samples(samples: Samples, length: int, units: int) -> ChunkedSamples:
     """Samples packed into lines of `length` slots."""
-    slots = packed(samples.life, length)
-    place = np.empty(len(samples.life), np.int64)
+    slots = packed(samples.segment, length)
+    place = np.empty(len(samples.segment), np.int64)
     flat = slots.reshape(-1)
     place[flat[flat >= 0]] = np.flatnonzero(flat >= 0)
-    return Lives(jax.tree.map(jnp.asarray, samples), jnp.asarray(slots), place, units)
+    return ChunkedSamples(jax.tree.map(jnp.asarray, samples), jnp.asarray(slots), place, units)
 
 
-class Foreseen(NamedTuple):
+class Predictions(NamedTuple):
     """What a model says of every sample, with codes from the past only.
 
     action: [row, action] log-probabilities. code: [row, code] means. spread: [row, code] variances.
@@ -87,32 +87,32 @@ class Foreseen(NamedTuple):
     spread: np.ndarray
 
 
-LINES = 64  # looked at in one go
+CHUNKS = 64  # looked at in one go
 
 
 @partial(jax.jit, static_argnums=(3, 4))
-def _foreseen(
-    model: GoalModel, samples: Samples, slots: Int[Array, "line slot"], units: int, no_goal: bool
+def _predict_samples(
+    model: GoalModel, samples: Samples, slots: Int[Array, "chunk slot"], units: int, no_goal: bool
 ) -> tuple[Array, Array, Array]:
-    lives = Lives(samples, slots, np.zeros(0), units)
-    count = -(-lives.slots.shape[0] // LINES)
-    lines = jnp.minimum(jnp.arange(count * LINES), lives.slots.shape[0] - 1)
+    chunks = ChunkedSamples(samples, slots, np.zeros(0), units)
+    count = -(-chunks.slots.shape[0] // CHUNKS)
+    chunks_ = jnp.minimum(jnp.arange(count * CHUNKS), chunks.slots.shape[0] - 1)
 
-    def some(lines: Int[Array, " line"]) -> tuple[Array, Array, Array]:
-        steps = lives.steps(lines)
+    def some(chunks_: Int[Array, " chunk"]) -> tuple[Array, Array, Array]:
+        steps = chunks.steps(chunks_)
         seen, code = model.codes(steps)
         z = jnp.zeros_like(code.mean) if no_goal else code.mean
-        action = model.foresee(seen, z, steps.observation.legal)
+        action = model.predict_actions(seen, z, steps.observation.legal)
         return action, code.mean, jnp.exp(code.log_variance)
 
-    found = jax.lax.map(some, lines.reshape(count, LINES))
+    found = jax.lax.map(some, chunks_.reshape(count, CHUNKS))
     return jax.tree.map(lambda x: x.reshape(-1, x.shape[-1]), found)
 
 
-def foreseen(model: GoalModel, lives: Lives, no_goal: bool = False) -> Foreseen:
+def predict_samples(model: GoalModel, chunks: ChunkedSamples, no_goal: bool = False) -> Predictions:
     """What the model says of all samples; no_goal: as if every code were 0."""
-    found = _foreseen(model, lives.samples, lives.slots, lives.units, no_goal)
-    return Foreseen(*(np.asarray(x)[lives.place] for x in found))
+    found = _predict_samples(model, chunks.samples, chunks.slots, chunks.units, no_goal)
+    return Predictions(*(np.asarray(x)[chunks.place] for x in found))
 
 
 def shares(
@@ -137,17 +137,17 @@ def pretrain_goals(
     data: Path, dataset: Dataset, config: GoalConfig, options: FitConfig, out: Path, say: Say
 ) -> dict[str, Any]:
     """Train, measure on held-out episodes, write the folder; the summary."""
-    source = Source.of(data, dataset, options)
+    source = DataSplit.of(data, dataset, options)
     length = horizon_of(dataset.game)
-    lives, test = (
-        lives_of(samples_of(part, config.discount), length, config.remembered)
+    chunks, test = (
+        chunk_samples(samples_of(part, config.discount), length, config.remembered)
         for part in (source.train, source.held)
     )
     best = best_of(source.held)
     rows = np.asarray(test.samples.action)[:, 0], np.asarray(test.samples.kind)
 
     def measure(model: GoalModel) -> dict[str, Any]:
-        found = foreseen(model, test).action
+        found = predict_samples(model, test).action
         taken = np.take_along_axis(found, rows[0][:, None].astype(int), axis=1)
         before = rank(jnp.asarray(found), jnp.asarray(rows[0], jnp.int32))
         return {
@@ -163,9 +163,9 @@ def pretrain_goals(
         return goal_loss(model, batch, key, warm)
 
     task = Task(
-        items=lives.slots.shape[0],
+        items=chunks.slots.shape[0],
         per_batch=max(options.batch // length, 1),
-        pick=lives.steps,
+        pick=chunks.steps,
         loss=loss,
         measure=measure,
     )

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from coplay.matches.dataset import Dataset, Samples, samples_of
-from coplay.matches.world_model_quality import figures, judge
+from coplay.matches.world_model_quality import figures, step_errors
 from coplay.models.world_model import (
     UNKNOWN,
     Transition,
@@ -19,7 +19,7 @@ from coplay.models.world_model import (
     refuse_unseen,
     world_loss,
 )
-from coplay.training.pretrain import Say, Source, Task, fit, write_pretrained
+from coplay.training.pretrain import DataSplit, Say, Task, fit, write_pretrained
 from coplay.training.pretrained import FitConfig, fresh_world
 
 
@@ -36,7 +36,7 @@ def pretrain_world(
     """Train, measure on held-out episodes, write the folder; the summary."""
     game = dataset.game
     refuse_unseen(game)
-    source = Source.of(data, dataset, options)
+    source = DataSplit.of(data, dataset, options)
     samples, test = samples_of(source.train), samples_of(source.held)
     values = reward_values(samples.reward, config.reward_values)
     start = eqx.tree_at(
@@ -68,8 +68,8 @@ def pretrain_world(
         per_batch=options.batch,
         pick=pick,
         loss=loss,
-        measure=lambda model: figures(judge(model, test), test),
+        measure=lambda model: figures(step_errors(model, test), test),
     )
     model, record = fit(start, task, options, say)
-    found = figures(judge(model, test), test)
+    found = figures(step_errors(model, test), test)
     return write_pretrained(out, "world-model", source, config, options, model, record, found)

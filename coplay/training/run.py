@@ -18,7 +18,7 @@ from coplay.core.config import parse_fields
 from coplay.core.errors import UserError, unknown
 from coplay.core.files import write_json
 from coplay.core.game import Game
-from coplay.core.learner import Learner
+from coplay.core.learner import Learner, init_learner
 from coplay.core.player import Player
 from coplay.core.version import VERSION
 from coplay.games.registry import game_parts
@@ -254,7 +254,7 @@ def _shapes(learner: Learner, config: TrainConfig, game: Game) -> Any:
     """The shapes of a learner's state, with the [seed] axis of a run."""
     parts = load_models(learner.config, game)
     one = jax.eval_shape(
-        lambda key: learner.init(key, jnp.arange(game.seats), parts), jax.random.key(0)
+        lambda key: init_learner(learner, key, jnp.arange(game.seats), parts), jax.random.key(0)
     )
     return jax.tree.map(lambda x: jax.ShapeDtypeStruct((config.run.seeds, *x.shape), x.dtype), one)
 

@@ -25,7 +25,7 @@ from coplay.core.files import write_json
 from coplay.core.game import Game
 from coplay.core.group import group_players
 from coplay.core.player import Player
-from coplay.games.adapters.worker_game import HostGame
+from coplay.games.adapters.worker_game import WorkerGame
 from coplay.matches.match import Match, play_match
 from coplay.matches.statistics import bootstrap_interval, iqm
 from coplay.training import checkpoints
@@ -43,7 +43,7 @@ from coplay.training.logs import Logs
 from coplay.training.phases import Phase, plan_phases
 from coplay.training.players import make_player
 from coplay.training.run import RunFolder, make_game_of
-from coplay.training.worker_blocks import HostBlocks
+from coplay.training.worker_blocks import WorkerBlocks
 
 
 class RunStopped(Exception):
@@ -120,8 +120,10 @@ class Trainer:
         self.recent: list[dict[str, np.ndarray]] = []
         self.rewards = [math.nan] * self.game.seats
         self.stop = threading.Event()
-        host = HostBlocks(self.game, run, self.seeds) if isinstance(self.game, HostGame) else None
-        self.host: HostBlocks | None = host
+        host = (
+            WorkerBlocks(self.game, run, self.seeds) if isinstance(self.game, WorkerGame) else None
+        )
+        self.host: WorkerBlocks | None = host
         # Nothing is gained by long blocks where every step leaves the compiled program.
         self.block = 1 if host else run.block
         for note in self.game.notes:

@@ -15,19 +15,19 @@ from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 from coplay.core.group import Group
 from coplay.core.learner import LearnerState
 from coplay.core.trajectory import Trajectory
-from coplay.games.adapters.worker_game import HostGame, state_of
+from coplay.games.adapters.worker_game import WorkerGame, state_of
 from coplay.games.adapters.workers.pool import Pool
 from coplay.matches.rollout import Table, act_all, nothing_done
-from coplay.matches.worker_rollout import Drawn, draw, host_rollout, trajectory_shapes
+from coplay.matches.worker_rollout import Drawn, draw, trajectory_shapes, worker_rollout
 from coplay.training.block import Counts, TrainState, groups_of, learn
 from coplay.training.config import RunConfig
 from coplay.training.phases import Phase
 
 
-class HostBlocks:
+class WorkerBlocks:
     """The iterations of a run whose game workers step, with a set of environments per seed."""
 
-    def __init__(self, game: HostGame, run: RunConfig, seeds: list[int]):
+    def __init__(self, game: WorkerGame, run: RunConfig, seeds: list[int]):
         self.game, self.run, self.seeds = game, run, seeds
         self.pool: Pool | None = None
 
@@ -49,7 +49,7 @@ class HostBlocks:
             return draw(roll_key, steps, copies, streams), learn_key
 
         def act(
-            game: HostGame,
+            game: WorkerGame,
             others: tuple[Group, ...],
             learners: tuple[LearnerState, ...],
             table: Table,
@@ -61,11 +61,11 @@ class HostBlocks:
             _, action, log_policy, _, memory = act_all(
                 game, groups, drawn.keys[step], drawn.uniform[step], table
             )
-            noted = {g.seats: g.note(mine) for g, mine in zip(groups, memory, strict=True)}
-            return action, log_policy, memory, noted
+            recorded = {g.seats: g.record(mine) for g, mine in zip(groups, memory, strict=True)}
+            return action, log_policy, memory, recorded
 
         def update(
-            game: HostGame,
+            game: WorkerGame,
             learners: tuple[LearnerState, ...],
             trajectory: Trajectory,
             key: PRNGKeyArray,
@@ -87,11 +87,11 @@ class HostBlocks:
         compiled_act = lowered.compile()
         seated = [learner.active for learner in phase.learners if learner.active]
         seated += [group.seats for group in phase.others]
-        noted = jax.tree.map(
+        recorded = jax.tree.map(
             lambda x: jax.ShapeDtypeStruct((steps, *x.shape), x.dtype), lowered.out_info[-1]
         )
         shapes = trajectory_shapes(self.game.table, steps, copies)._replace(
-            memory=dict(zip(seated, one.table.memory, strict=True)), noted=noted
+            memory=dict(zip(seated, one.table.memory, strict=True)), recorded=recorded
         )
         learning = (self.game, one.learners, shapes, key, np.float32(0))
         compiled_update = jax.jit(update).lower(*learning).compile()
@@ -106,7 +106,7 @@ class HostBlocks:
             def play(table: Table, step: int) -> tuple[Any, Any, Any, Any]:
                 return compiled_act(game, others, state.learners, table, drawn, np.int32(step))
 
-            table, trajectory = host_rollout(play, self.pool, index, state.table, steps)
+            table, trajectory = worker_rollout(play, self.pool, index, state.table, steps)
             remembered = dict(zip(seated, state.table.memory, strict=True))
             trajectory = trajectory._replace(memory=remembered)
             progress = np.float32(number / total)
@@ -116,7 +116,7 @@ class HostBlocks:
             return TrainState(learners, table), counts
 
         def block(
-            game: HostGame,
+            game: WorkerGame,
             others: tuple[Group, ...],
             state: TrainState,
             keys: Key[Array, " seed"],

@@ -69,9 +69,9 @@ def test_a_run_sits_in_seats_beside_scripted_players(trained: Path, capsys: Any)
 @pytest.mark.slow
 def test_adapt_by_gradient(trained: Path, tmp_path: Path, capsys: Any) -> None:
     out = tmp_path / "adapt"
-    asked = [str(trained), "--against", "nh,switcher:nh:ns:episode=2,random", "--learn"]
+    call_where = [str(trained), "--against", "nh,switcher:nh:ns:episode=2,random", "--learn"]
     small = ["--steps", "112", "--last", "80", "--seeds", "2", "--rollout", "16"]
-    arguments = ["adapt", *asked, *small, "--no-normalise", "--out", str(out), "--json"]
+    arguments = ["adapt", *call_where, *small, "--no-normalise", "--out", str(out), "--json"]
     assert call(*arguments) == 0
     result = json.loads(capsys.readouterr().out)
     assert {"score", "normalised", "random", "best_response", "episodes_to_90"} <= result.keys()
@@ -85,9 +85,9 @@ def test_adapt_by_gradient(trained: Path, tmp_path: Path, capsys: Any) -> None:
     assert json.loads(shown.out) == result and "kept from before" in shown.err
     assert call(*arguments, "--seed", "1") == 2
     assert "other settings" in capsys.readouterr().err
-    assert call("adapt", *asked, "--learn-opponents") == 2
+    assert call("adapt", *call_where, "--learn-opponents") == 2
     assert "no opponent models" in " ".join(capsys.readouterr().err.split())
-    assert call("adapt", *asked, "--fields", "learning_rat=1") == 2
+    assert call("adapt", *call_where, "--fields", "learning_rat=1") == 2
     assert "learning_rate" in " ".join(capsys.readouterr().err.split())
 
 

@@ -335,8 +335,8 @@ class OwnDice(Quiet):
 
     def step(self, key, state, actions):
         state, outcome = super().step(key, state, actions)
-        luck = np.float32(np.random.default_rng().uniform())
-        return state, outcome._replace(reward=jnp.where(outcome.terminated, luck, 0.0))
+        uniform = np.float32(np.random.default_rng().uniform())
+        return state, outcome._replace(reward=jnp.where(outcome.terminated, uniform, 0.0))
 
 
 class BadScripts(StagHunt):

@@ -32,11 +32,11 @@ def played(game: Snowdrift) -> tuple[Any, Any, Any]:
     steps, seats = game.config.horizon, game.seats
     kind = rng.integers(4, size=(COPIES, 1, seats)) * np.ones((1, steps, 1), int)
     kind = np.where(rng.random(kind.shape) < 0.2, rng.integers(4, size=kind.shape), kind)
-    luck = rng.gumbel(size=(COPIES, steps, seats, 8)).astype(np.float32)
+    uniform = rng.gumbel(size=(COPIES, steps, seats, 8)).astype(np.float32)
 
-    def rollout(game: Snowdrift, state: SnowdriftState, kind: Any, luck: Any) -> Any:
+    def rollout(game: Snowdrift, state: SnowdriftState, kind: Any, uniform: Any) -> Any:
         def step(state: SnowdriftState, wish: tuple) -> tuple:
-            kind, luck = wish
+            kind, uniform = wish
             egos = jax.vmap(game.ego_state, (None, 0))(state, jnp.arange(seats))
             policies = {n: jax.vmap(p, (None, 0))(game, egos) for n, p in game.scripted.items()}
             seen = game.observe(state)
@@ -46,16 +46,16 @@ def played(game: Snowdrift) -> tuple[Any, Any, Any]:
             wanted = jnp.pad(wanted.astype(float), ((0, 0), (1, 0), (1, 1)), constant_values=0)
             wanted = wanted.at[:, 0].set(1.0)
             chances = jnp.take_along_axis(wanted, kind[:, None, None], axis=1)[:, 0]
-            actions = jnp.argmax(jnp.log(chances) + luck, axis=-1) - 1
+            actions = jnp.argmax(jnp.log(chances) + uniform, axis=-1) - 1
             following, outcome = game.step(jax.random.key(0), state, actions)
             realised = game.goals.realised(state, following)
             return following, ((state, seen, policies), actions, outcome, realised)
 
-        return jax.lax.scan(step, state, (kind, luck))[1]
+        return jax.lax.scan(step, state, (kind, uniform))[1]
 
     states = jax.vmap(game.reset)(jax.random.split(jax.random.key(1), COPIES))
     run = jax.jit(jax.vmap(rollout, (None, 0, 0, 0)), compiler_options=QUICK)
-    return jax.tree.map(np.asarray, run(game, states, kind, luck))
+    return jax.tree.map(np.asarray, run(game, states, kind, uniform))
 
 
 def start(game: Snowdrift, rules: Rules, state: SnowdriftState) -> Board:

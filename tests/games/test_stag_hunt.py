@@ -97,7 +97,7 @@ class Wishes(NamedTuple):
     """
 
     kind: np.ndarray
-    luck: np.ndarray
+    uniform: np.ndarray
     given: np.ndarray
 
 
@@ -122,8 +122,8 @@ def draw_wishes(game: StagHunt, seed: int) -> Wishes:
     weights[::2] = weights[::2, :, :1]
     weights /= weights.sum(-1, keepdims=True)
     kind = rng.uniform(size=(copies, steps, seats, 1)) > weights.cumsum(-1)
-    luck = rng.gumbel(size=(copies, steps, seats, 9)).astype(np.float32)
-    return Wishes(kind.sum(-1), luck, np.full(luck.shape[:-1], FREE))
+    uniform = rng.gumbel(size=(copies, steps, seats, 9)).astype(np.float32)
+    return Wishes(kind.sum(-1), uniform, np.full(uniform.shape[:-1], FREE))
 
 
 def act(legal: jax.Array, ns: jax.Array, nh: jax.Array, wish: Wishes) -> jax.Array:
@@ -135,7 +135,7 @@ def act(legal: jax.Array, ns: jax.Array, nh: jax.Array, wish: Wishes) -> jax.Arr
     # Before the first action and after the last stand numbers that are no actions.
     probs = jnp.concatenate([jnp.ones((len(legal), 1, 9)), probs], axis=1)
     chosen = jnp.take_along_axis(probs, wish.kind[:, None, None], axis=1)[:, 0]
-    free = jnp.argmax(jnp.log(chosen) + wish.luck, axis=-1) - 1
+    free = jnp.argmax(jnp.log(chosen) + wish.uniform, axis=-1) - 1
     return jnp.where(wish.given == FREE, free, wish.given)
 
 

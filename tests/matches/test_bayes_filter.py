@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from coplay.core.errors import UserError
+from coplay.core.player import Player as AnyPlayer
 from coplay.games.registry import make_game
 from coplay.matches.bayes_filter import filtered
 from coplay.matches.dataset import Dataset, samples_of
 from coplay.training.collect import collect
+from coplay.training.players import make_player
 from tests.games import reference
 from tests.games.reference import Board, Player, Rules
 
@@ -47,13 +49,13 @@ def plain_rows(dataset: Dataset) -> list[tuple]:
             for seat, probs in enumerate(policy):
                 if probs is None:
                     continue
-                mixed = [
+                unknown = [
                     sum(b * p[a] for b, p in zip(belief[seat], probs, strict=True))
                     for a in range(7)
                 ]
                 rows.append(
                     (
-                        *(episode, seat, time, actions[seat], list(belief[seat]), mixed),
+                        *(episode, seat, time, actions[seat], list(belief[seat]), unknown),
                         *(result.rewards[seat], result.left[seat]),
                     )
                 )
@@ -63,10 +65,14 @@ def plain_rows(dataset: Dataset) -> list[tuple]:
     return sorted(rows, key=lambda row: row[:3])
 
 
+def players_of(dataset: Dataset) -> tuple[AnyPlayer, ...]:
+    return tuple(make_player(kind, dataset.game) for kind in dataset.kinds)
+
+
 def test_filter_and_samples_agree_with_exact_fractions() -> None:
     dataset = collected()
     rows = plain_rows(dataset)
-    samples, ours = samples_of(dataset), filtered(dataset)
+    samples, ours = samples_of(dataset), filtered(dataset, players_of(dataset))
     # The last episode may have steps beyond those asked for.
     assert len(samples.time) == 300 <= len(rows) < 300 + 3 * FIELDS["horizon"]
     rows = rows[:300]
@@ -86,7 +92,7 @@ def test_filter_and_samples_agree_with_exact_fractions() -> None:
 )
 def test_best_accuracy_on_4x4(mix: str, best: float, known: float) -> None:
     dataset = collect("stag-hunt", make_game("stag-hunt").config, mix, 50_000, 0)
-    action, ours = samples_of(dataset).action[:, 0], filtered(dataset)
+    action, ours = samples_of(dataset).action[:, 0], filtered(dataset, players_of(dataset))
     assert abs((ours.action.argmax(1) == action).mean() - best) < 0.015
     assert abs((ours.known.argmax(1) == action).mean() - known) < 0.015
     # What the filter expects of itself is what comes true.
@@ -95,8 +101,8 @@ def test_best_accuracy_on_4x4(mix: str, best: float, known: float) -> None:
 
 def test_players_that_remember_are_refused() -> None:
     dataset = collected()
-    mixed = Dataset(
+    unknown = Dataset(
         dataset.game_name, dataset.game_config, ("ns", "mix:ns:nh"), 0, dataset.episodes
     )
     with pytest.raises(UserError, match="remembers"):
-        filtered(mixed)
+        filtered(unknown, players_of(unknown))

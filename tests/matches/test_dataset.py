@@ -81,21 +81,21 @@ def test_samples_are_steps_in_the_game_with_their_views() -> None:
         np.testing.assert_array_equal(rows.action[row], ego)
         assert rows.kind[row] == found.kind[episode, seat]
     # Rows of one life follow each other from its first step on.
-    first = np.diff(rows.life, prepend=-1) != 0
+    first = np.diff(rows.segment, prepend=-1) != 0
     assert (rows.time[first] == 0).all() and (np.diff(rows.time)[~first[1:]] == 1).all()
 
 
 def test_packing_cuts_no_life_and_leaves_little_empty() -> None:
     sizes = np.random.default_rng(0).integers(1, 12, size=300)
-    life = np.repeat(np.arange(300), sizes)
-    slots = packed(life, 12)
+    segment = np.repeat(np.arange(300), sizes)
+    slots = packed(segment, 12)
     filled = slots[slots >= 0]
-    assert sorted(filled) == list(range(len(life)))
+    assert sorted(filled) == list(range(len(segment)))
     for line in slots:
         rows = line[line >= 0]
         assert (line[: len(rows)] == rows).all()
-        for number in np.unique(life[rows]):
-            own = rows[life[rows] == number]
+        for number in np.unique(segment[rows]):
+            own = rows[segment[rows] == number]
             assert len(own) == sizes[number] and (np.diff(own) == 1).all()
     assert (slots >= 0).mean() > 0.95
 

@@ -21,7 +21,7 @@ from coplay.nn.networks import Network, view_shape
 CONFIG = StagHuntConfig(height=3, width=3, players=3, stags=1, hares=2, horizon=6)
 COPIES, STEPS, SEATS, ACTIONS = 24, 16, 3, 7
 OF_VIEWS = ("observation", "final", "past")
-OF_ALL = (*OF_VIEWS, "over", "last", "state", "after", "episode", "memory", "noted", "insight")
+OF_ALL = (*OF_VIEWS, "over", "last", "state", "after", "episode", "memory", "recorded", "insight")
 PER_SEAT = [name for name in Trajectory._fields if name not in OF_ALL]
 
 

@@ -91,15 +91,15 @@ def test_interval_of_the_mean_is_near_the_normal_one() -> None:
 
 def test_interval_in_portions_is_an_interval_of_all_resamples() -> None:
     values = np.random.default_rng(5).normal(size=3000)
-    asked = []
+    call_where = []
 
     def counted(drawn: np.ndarray, /, *, axis: int) -> np.ndarray:
-        asked.append(drawn.shape)
+        call_where.append(drawn.shape)
         return drawn.mean(axis=axis)
 
     bootstrap_interval(values, statistic=counted, resamples=1000)
-    assert sum(shape[0] for shape in asked) == 1000
-    assert all(shape[0] * shape[1] <= 1_000_000 for shape in asked)
+    assert sum(shape[0] for shape in call_where) == 1000
+    assert all(shape[0] * shape[1] <= 1_000_000 for shape in call_where)
 
 
 @pytest.mark.parametrize("draw", ["normal", "uniform"])

@@ -26,7 +26,7 @@ from coplay.models.goal_inference import Code, Prototypes, kl_codes
 from coplay.nn.conditioned import centred
 from coplay.nn.networks import view_shape
 from coplay.training.collect import collect
-from coplay.training.pretrain_goals import Lives, foreseen, lives_of
+from coplay.training.pretrain_goals import ChunkedSamples, chunk_samples, predict_samples
 
 GAME = make_game("stag-hunt", height=2, width=3, players=3, stags=1, hares=1, horizon=5)
 RNG = np.random.default_rng(0)
@@ -48,8 +48,10 @@ def random_model(**fields: Any) -> GoalModel:
 
 
 @cache
-def some_lives() -> Lives:
-    return lives_of(samples_of(collect("stag-hunt", GAME.config, "ns,nh,random", 120, 0)), 5, 4)
+def some_lives() -> ChunkedSamples:
+    return chunk_samples(
+        samples_of(collect("stag-hunt", GAME.config, "ns,nh,random", 120, 0)), 5, 4
+    )
 
 
 def steps() -> Steps:
@@ -109,12 +111,12 @@ def test_selector_like_plain_python(optimistic: bool) -> None:
         ahead,
         optimistic,
     )
-    for line in range(lines):
+    for chunk in range(lines):
         for slot in range(slots):
-            open_ = range(slot, slot + min(ahead, left[line, slot] + 1))
-            worth = [float(mean[line, k] @ weight[line, slot]) for k in open_]
+            open_ = range(slot, slot + min(ahead, left[chunk, slot] + 1))
+            worth = [float(mean[chunk, k] @ weight[chunk, slot]) for k in open_]
             best = np.argmax(worth) if optimistic else np.argmin(worth)
-            assert int(ours[line, slot]) == slot + best
+            assert int(ours[chunk, slot]) == slot + best
 
 
 INFERENCE = pytest.mark.parametrize("inference", ["prototypes", "gru"])
@@ -207,11 +209,11 @@ def test_prototypes_are_weighed_as_bayes_says() -> None:
     seen, legal = model.see(real.observation), np.asarray(real.observation.legal)
 
     @jax.jit
-    def foresee(z: Any) -> Any:
+    def predict_actions(z: Any) -> Any:
         every = jnp.broadcast_to(z, (*seen.shape[:2], 3))
-        return jnp.exp(model.foresee(seen, every, real.observation.legal))
+        return jnp.exp(model.predict_actions(seen, every, real.observation.legal))
 
-    probs = np.stack([np.asarray(foresee(z)) for z in model.inference.codes], axis=-2)
+    probs = np.stack([np.asarray(predict_actions(z)) for z in model.inference.codes], axis=-2)
     assert (probs[~np.broadcast_to(legal[:, :, None], probs.shape)] == 0).all()
     prior = np.asarray(jax.nn.softmax(model.inference.prior))
     code = jax.jit(lambda steps: model.codes(steps)[1])(real)
@@ -221,21 +223,21 @@ def test_prototypes_are_weighed_as_bayes_says() -> None:
     alive, first = np.asarray(real.alive), np.asarray(real.first)
     codes = np.asarray(model.inference.codes)
     total = 0.0
-    for line in range(alive.shape[0]):
+    for chunk in range(alive.shape[0]):
         weight = prior
-        for slot in np.flatnonzero(alive[line]):
-            if first[line, slot]:
+        for slot in np.flatnonzero(alive[chunk]):
+            if first[chunk, slot]:
                 weight = prior
             share = weight / weight.sum()
             mean = share @ codes
-            np.testing.assert_allclose(code.mean[line, slot], mean, rtol=1e-3, atol=1e-4)
+            np.testing.assert_allclose(code.mean[chunk, slot], mean, rtol=1e-3, atol=1e-4)
             wide = np.exp(-3 + 7 * np.tanh(np.asarray(model.inference.spread) / 7))
             apart = share @ np.square(codes - mean)
             np.testing.assert_allclose(
-                np.exp(code.log_variance[line, slot]), wide + apart, rtol=2e-2, atol=1e-3
+                np.exp(code.log_variance[chunk, slot]), wide + apart, rtol=2e-2, atol=1e-3
             )
-            weight = weight * probs[line, slot, :, int(real.joint[line, slot, 0])]
-            if int(real.left[line, slot]) == 0:
+            weight = weight * probs[chunk, slot, :, int(real.joint[chunk, slot, 0])]
+            if int(real.left[chunk, slot]) == 0:
                 total -= np.log(weight.sum())
     np.testing.assert_allclose(run(real), total / alive.sum(), rtol=1e-4)
     # A line that begins within a life goes on with what was remembered of it.
@@ -276,16 +278,19 @@ def test_codes_of_a_gru_must_foresee_the_actions_that_follow() -> None:
         seen, code = model.codes(real)
         legal = real.observation.legal
         later = jnp.stack(
-            [model.foresee(seen, jnp.roll(code.mean, by, axis=1), legal) for by in (0, 1, 2)]
+            [
+                model.predict_actions(seen, jnp.roll(code.mean, by, axis=1), legal)
+                for by in (0, 1, 2)
+            ]
         )
         return later, goal_loss(model, real, jax.random.key(0), 1.0)[1]
 
     log_probs, terms = both(model, real)
     losses: dict[int, list[float]] = {0: [], 1: [], 2: []}
-    for line, slot in np.argwhere(np.asarray(real.alive)):
-        for by in range(min(2, int(real.left[line, slot])) + 1):
-            action = int(real.joint[line, slot + by, 0])
-            losses[by].append(-float(log_probs[by, line, slot + by, action]))
+    for chunk, slot in np.argwhere(np.asarray(real.alive)):
+        for by in range(min(2, int(real.left[chunk, slot])) + 1):
+            action = int(real.joint[chunk, slot + by, 0])
+            losses[by].append(-float(log_probs[by, chunk, slot + by, action]))
     assert len(losses[2]) > 5
     np.testing.assert_allclose(terms["opponent_loss"], np.mean(losses[0]), rtol=2e-2)
     later = np.mean(losses[1] + losses[2])
@@ -293,17 +298,17 @@ def test_codes_of_a_gru_must_foresee_the_actions_that_follow() -> None:
 
 
 def test_rows_come_back_in_their_order() -> None:
-    model, lives = random_model(), some_lives()
-    found = foreseen(model, lives)
+    model, chunks = random_model(), some_lives()
+    found = predict_samples(model, chunks)
     real = steps()
     code = jax.jit(lambda steps: model.codes(steps)[1])(real)
     flat = np.asarray(code.mean).reshape(-1, 3)
-    slots = np.asarray(lives.slots).reshape(-1)
+    slots = np.asarray(chunks.slots).reshape(-1)
     np.testing.assert_allclose(
         found.code[slots[slots >= 0]], flat[slots >= 0], rtol=1e-4, atol=1e-6
     )
     probs = np.exp(found.action)
     np.testing.assert_allclose(probs.sum(1), 1, rtol=1e-5)
-    assert (probs[~np.asarray(lives.samples.legal)] == 0).all()
-    blind = foreseen(model, lives, no_goal=True)
+    assert (probs[~np.asarray(chunks.samples.legal)] == 0).all()
+    blind = predict_samples(model, chunks, no_goal=True)
     assert np.abs(np.exp(blind.action) - probs).max() > 1e-3

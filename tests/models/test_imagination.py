@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from coplay.algorithms.hop_plus.config import HopPlusConfig
-from coplay.algorithms.hop_plus.imagined import Dreams
+from coplay.algorithms.hop_plus.imagination import Imagination
 from coplay.core.errors import UserError
 from coplay.core.game import Observation
 from coplay.games.registry import make_game
 from coplay.models.goal_codes import GoalConfig, GoalModel, new_goal_model
 from coplay.models.goal_inference import Prototypes
-from coplay.models.imagination import Imagined, Start, imagine
+from coplay.models.imagination import ImaginedRollout, Start, imagine
 from coplay.nn import categorical
-from coplay.nn.layers import plain_start
+from coplay.nn.layers import default_init
 from coplay.nn.networks import view_shape
 
 GAME = make_game("stag-hunt", height=2, width=3, players=3, stags=1, hares=1, horizon=5)
@@ -30,25 +30,27 @@ STAY = 4
 class Stubborn(GoalModel):
     """Foresees that who has the code `STAY` stays, and others do the first thing that is legal."""
 
-    def foresee(self, seen: Any, z: Any, legal: Any) -> Any:
+    def predict_actions(self, seen: Any, z: Any, legal: Any) -> Any:
         action = jnp.arange(GAME.actions)
         wish = jnp.where(z[..., :1] == STAY, action == STAY, -action)
         return categorical.log_policy(1e4 * wish, legal)
 
 
-def dreams_of(*codes: float, later: float | None = None, lasting: bool = False) -> list[Imagined]:
+def dreams_of(
+    *codes: float, later: float | None = None, lasting: bool = False
+) -> list[ImaginedRollout]:
     """Four copies, the last two among strangers that are all alike; the ego player stays. later:
     the code of strangers in games that begin after the first ones."""
-    goals = plain_start(lambda key: Stubborn(CONFIG, view_shape(GAME), 3, key), jax.random.key(2))
+    goals = default_init(lambda key: Stubborn(CONFIG, view_shape(GAME), 3, key), jax.random.key(2))
     steps, copies = 8, 4
     stay = jnp.where(jnp.arange(GAME.actions) == STAY, 0.0, -1e6)
 
-    def tell(view: Observation, z: Any, there: Any) -> Observation:
+    def add_codes(view: Observation, z: Any, there: Any) -> Observation:
         codes = jnp.where(there[..., None], z, 0.0).reshape(*z.shape[:-2], -1)
         return view._replace(features=jnp.concatenate([view.features, codes], axis=-1))
 
     @jax.jit
-    def dream(code: Any) -> Imagined:
+    def rollout(code: Any) -> ImaginedRollout:
         keys = jax.random.split(jax.random.key(3), (steps + 1) * copies)
         state = jax.vmap(GAME.reset)(keys)
         state = jax.tree.map(lambda x: x.reshape(steps + 1, copies, *x.shape[1:]), state)
@@ -59,7 +61,7 @@ def dreams_of(*codes: float, later: float | None = None, lasting: bool = False) 
             GAME,
             goals,
             lambda view: jnp.broadcast_to(stay, view.legal.shape),
-            tell,
+            add_codes,
             True,
             starts,
             jax.random.key(4),
@@ -67,7 +69,7 @@ def dreams_of(*codes: float, later: float | None = None, lasting: bool = False) 
             lasting,
         )
 
-    return [jax.tree.map(np.asarray, dream(jnp.float32(code))) for code in codes]
+    return [jax.tree.map(np.asarray, rollout(jnp.float32(code))) for code in codes]
 
 
 def test_strangers_act_by_their_code_and_are_known_by_what_they_did() -> None:
@@ -108,7 +110,7 @@ def test_lasting_strangers_are_met_again_and_remembered() -> None:
 
 def test_the_share_of_strangers_is_what_was_asked_for() -> None:
     def counts(copies: int, **fields: Any) -> tuple[int, int]:
-        return Dreams(HopPlusConfig(**fields), (0,), np.arange(1)).counts(copies)
+        return Imagination(HopPlusConfig(**fields), (0,), np.arange(1)).counts(copies)
 
     assert counts(256, strangers=0.5) == (0, 256)
     assert counts(256, imagination=0.5) == (256, 0)
@@ -130,7 +132,7 @@ def test_companies_are_alike_in_half_of_the_games() -> None:
         model,
         (codes, jnp.log(chances) + 3.0),
     )
-    dreams = Dreams(HopPlusConfig(), (0,), np.arange(1))
+    dreams = Imagination(HopPlusConfig(), (0,), np.arange(1))
     found = np.asarray(dreams.company(jax.random.key(0), model, (60, 100), 3))[..., 0].round()
     alike = (found == found[..., :1]).all(-1).mean()
     assert abs(alike - (0.5 + 0.5 * (chances**3).sum())) < 0.03

@@ -34,9 +34,9 @@ def test_accuracy_counts_like_plain_python() -> None:
     np.testing.assert_allclose(ours.loss, -np.mean([p[a] for p, a in rows]), rtol=1e-6)
     for k in range(4):
         taken = sum(a == k for _, a in rows)
-        foreseen = sum(order[0] == k for order in ranked)
+        predicted = sum(order[0] == k for order in ranked)
         right = sum(o[0] == k and a == k for o, (_, a) in zip(ranked, rows, strict=True))
-        precision, recall = right / max(foreseen, 1), right / max(taken, 1)
+        precision, recall = right / max(predicted, 1), right / max(taken, 1)
         f1 = 2 * precision * recall / (precision + recall) if right else 0.0
         measured = [ours.counts[k], ours.ratio[k], ours.precision[k], ours.recall[k], ours.f1[k]]
         expected = [taken, taken / len(rows), precision, recall, f1]

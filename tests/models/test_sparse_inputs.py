@@ -12,10 +12,10 @@ from coplay.algorithms.hop_plus.config import HopPlusConfig
 from coplay.algorithms.hop_plus.learner import HopPlus
 from coplay.bench.search import arbitrary_searches
 from coplay.games.registry import make_game
-from coplay.models.code_planning import CodeWorld, MarkedCodeWorld
-from coplay.models.goal_planning import MarkedWorld
+from coplay.models.code_simulator import CodeSimulator, SparseCodeSimulator
+from coplay.models.goal_simulator import SparseGoalSimulator
 from coplay.nn.networks import flatten, view_shape
-from coplay.search.planning import advance, begin, expected, own
+from coplay.search.simulator import advance, begin, co_player_cdf, own_view
 
 GAMES: dict[str, dict[str, Any]] = {
     "stag-hunt": {"stags": 2, "hares": 3},
@@ -34,11 +34,11 @@ GAMES: dict[str, dict[str, Any]] = {
 def test_same_outputs_after_some_steps(name: str, centred: bool) -> None:
     """In positions in which players have moved and some prey, players or drifts may be gone."""
     game = make_game(name, **GAMES[name])
-    world, state, mind, seed = arbitrary_searches(game, 48, (8, 8), centred)
-    world = dataclasses.replace(world, guides=True)
-    quick = world.prepared(game)
-    assert isinstance(quick, MarkedWorld)
-    compare(game, world, quick, state, mind, seed)
+    simulator, state, hypothesis, seed = arbitrary_searches(game, 48, (8, 8), centred)
+    simulator = dataclasses.replace(simulator, guides=True)
+    quick = simulator.prepared(game)
+    assert isinstance(quick, SparseGoalSimulator)
+    compare(game, simulator, quick, state, hypothesis, seed)
 
 
 @pytest.mark.parametrize(
@@ -70,96 +70,106 @@ def test_same_outputs_with_goal_codes(name: str, goal: Any, network: Any) -> Non
     )
     player = learner.player(learner.init(jax.random.key(0), jnp.arange(game.seats)), 1)
     z, known = jax.random.normal(jax.random.key(1), (2, 48, game.seats - 1, 3))
-    world = CodeWorld(
+    simulator = CodeSimulator(
         player.actor, player.critic, player.goals, player.identity, z, known, goal != "none"
     )
-    quick = world.prepared(game)
-    assert isinstance(quick, MarkedCodeWorld)
-    compare(game, world, quick, state, (), seed)
+    quick = simulator.prepared(game)
+    assert isinstance(quick, SparseCodeSimulator)
+    compare(game, simulator, quick, state, (), seed)
     # Co-players act by the codes they have; actor and critic are told those that are known.
     views = jax.vmap(game.observe)(state)
-    for one in (world, quick):
-        others, judged = one.others(game, views, state, ()), one.judge(game, own(views), state, ())
+    for one in (simulator, quick):
+        others, evaluate_as = (
+            one.others(game, views, state, ()),
+            one.evaluate(game, own_view(views), state, ()),
+        )
         drawn, learned = (
             dataclasses.replace(one, **{field: getattr(one, field) + 1.0})
             for field in ("z", "known")
         )
         assert np.abs(drawn.others(game, views, state, ()) - others).max() > 1e-3
-        np.testing.assert_array_equal(drawn.judge(game, own(views), state, ())[1], judged[1])
+        np.testing.assert_array_equal(
+            drawn.evaluate(game, own_view(views), state, ())[1], evaluate_as[1]
+        )
         np.testing.assert_array_equal(learned.others(game, views, state, ()), others)
-        moved = np.abs(learned.judge(game, own(views), state, ())[1] - judged[1]).max()
+        moved = np.abs(learned.evaluate(game, own_view(views), state, ())[1] - evaluate_as[1]).max()
         assert (moved > 1e-3) == (goal != "none")
 
 
-def compare(game: Any, world: Any, quick: Any, state: Any, mind: Any, seed: Any) -> None:
+def compare(game: Any, simulator: Any, quick: Any, state: Any, hypothesis: Any, seed: Any) -> None:
     """Both worlds say the same in positions some steps later."""
 
-    def play(game: Any, world: Any, quick: Any, state: Any, mind: Any, seed: Any) -> Any:
-        position, observation = begin(world, game, state, mind, seed)
+    def play(game: Any, simulator: Any, quick: Any, state: Any, hypothesis: Any, seed: Any) -> Any:
+        position, observation = begin(simulator, game, state, hypothesis, seed)
 
         def one(number: Any, carry: Any) -> Any:
             position, _ = carry
             action = (position.seed >> 5).astype(jnp.int32) % game.actions
-            others = expected(world, game, position)
-            position, step = advance(world, game, 0.9, position, others, action)
+            others = co_player_cdf(simulator, game, position)
+            position, step = advance(simulator, game, 0.9, position, others, action)
             return position, step.observation
 
         position, observation = jax.lax.fori_loop(0, 12, one, (position, observation))
-        mine = own(observation)
+        mine = own_view(observation)
         alive = jax.vmap(game.alive)(position.state)
         return (
             alive,
             (
-                world.others(game, observation, position.state, position.mind),
-                *world.judge(game, mine, position.state, position.mind),
+                simulator.others(game, observation, position.state, position.hypothesis),
+                *simulator.evaluate(game, mine, position.state, position.hypothesis),
             ),
             (
-                quick.others(game, observation, position.state, position.mind),
-                *quick.judge(game, mine, position.state, position.mind),
+                quick.others(game, observation, position.state, position.hypothesis),
+                *quick.evaluate(game, mine, position.state, position.hypothesis),
             ),
-            (flatten(observation), jax.vmap(game.marks)(position.state)),
+            (flatten(observation), jax.vmap(game.sparse_view)(position.state)),
         )
 
-    alive, plain, marked, (view, marks) = jax.jit(play)(game, world, quick, state, mind, seed)
+    alive, plain, has_sparse_view, (view, indices) = jax.jit(play)(
+        game, simulator, quick, state, hypothesis, seed
+    )
     # Nobody asks what one that left would do.
     alive = np.asarray(alive)
-    for found, wanted, who in zip(marked, plain, (alive[:, 1:], *[alive[:, 0]] * 2), strict=True):
+    for found, wanted, who in zip(
+        has_sparse_view, plain, (alive[:, 1:], *[alive[:, 0]] * 2), strict=True
+    ):
         found, wanted = np.asarray(found)[who], np.asarray(wanted)[who]
         np.testing.assert_allclose(np.exp(found), np.exp(wanted), rtol=1e-4, atol=1e-6)
     ones = np.zeros((48, game.seats, view.shape[-1] + 1))
     tree, seat = np.ogrid[:48, : game.seats]
-    np.add.at(ones, (tree[..., None], seat[..., None], np.asarray(marks)), 1)
+    np.add.at(ones, (tree[..., None], seat[..., None], np.asarray(indices)), 1)
     np.testing.assert_array_equal(ones[..., :-2], np.asarray(view)[..., :-1], "marks are the view")
-    assert (np.asarray(marks) == view.shape[-1]).any(), "something is gone by now"
+    assert (np.asarray(indices) == view.shape[-1]).any(), "something is gone by now"
 
 
 def test_views_with_walls_or_windows_are_not_marked() -> None:
     for fields in ({"walls": 2}, {"view": 1}):
         game = make_game("stag-hunt", **fields)
-        world = arbitrary_searches(game, 2, (8,))[0]
-        assert world.prepared(game) is world
+        simulator = arbitrary_searches(game, 2, (8,))[0]
+        assert simulator.prepared(game) is simulator
 
 
 def test_guides_judge_by_the_most_hopeful_drive() -> None:
     game = make_game("stag-hunt")
-    world, state, mind, _ = arbitrary_searches(game, 12, (8,))
-    guided = dataclasses.replace(world, guides=True)
-    mine = own(jax.vmap(game.observe)(state))
-    log_policy, value = guided.judge(game, mine, state, mind)
+    simulator, state, hypothesis, _ = arbitrary_searches(game, 12, (8,))
+    guided = dataclasses.replace(simulator, guides=True)
+    mine = own_view(jax.vmap(game.observe)(state))
+    log_policy, value = guided.evaluate(game, mine, state, hypothesis)
     each = [
-        world.judged(game, mine, state, jnp.full(12, drive)) for drive in range(-1, world.drives)
+        simulator.evaluate_as(game, mine, state, jnp.full(12, persona))
+        for persona in range(-1, simulator.personas)
     ]
     np.testing.assert_allclose(value, np.max([one[1] for one in each], axis=0), rtol=1e-5)
-    expected = np.mean([np.exp(one[0]) for one in each], axis=0)
-    np.testing.assert_allclose(np.exp(log_policy), expected, rtol=1e-4, atol=1e-6)
+    co_player_cdf = np.mean([np.exp(one[0]) for one in each], axis=0)
+    np.testing.assert_allclose(np.exp(log_policy), co_player_cdf, rtol=1e-4, atol=1e-6)
 
 
 def test_who_has_a_drive_follows_no_guide() -> None:
     game = make_game("stag-hunt")
-    world, state, mind, _ = arbitrary_searches(game, 12, (8,))
-    driven = dataclasses.replace(world, drive=jnp.full(12, 1))
-    mine = own(jax.vmap(game.observe)(state))
-    expected = driven.judge(game, mine, state, mind)
-    found = dataclasses.replace(driven, guides=True).judge(game, mine, state, mind)
-    for one, other in zip(found, expected, strict=True):
+    simulator, state, hypothesis, _ = arbitrary_searches(game, 12, (8,))
+    persona_reward = dataclasses.replace(simulator, persona=jnp.full(12, 1))
+    mine = own_view(jax.vmap(game.observe)(state))
+    co_player_cdf = persona_reward.evaluate(game, mine, state, hypothesis)
+    found = dataclasses.replace(persona_reward, guides=True).evaluate(game, mine, state, hypothesis)
+    for one, other in zip(found, co_player_cdf, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)

@@ -12,7 +12,14 @@ import pytest
 from coplay.core.errors import UserError
 from coplay.games.registry import make_game
 from coplay.matches.dataset import Samples, samples_of
-from coplay.matches.world_model_quality import FAULTS, figures, impossible, judge, open_loop, psnr
+from coplay.matches.world_model_quality import (
+    FAULTS,
+    figures,
+    impossible,
+    open_loop,
+    psnr,
+    step_errors,
+)
 from coplay.models.world_model import (
     UNKNOWN,
     WAYS,
@@ -222,14 +229,14 @@ def test_psnr_is_pooled_and_capped() -> None:
 
 def test_judging_goes_through_all_rows_and_far_imagination_begins_as_one_step() -> None:
     model, (_, samples) = random_model("stag-hunt"), played("stag-hunt")
-    judged = judge(model, samples)
+    judged = step_errors(model, samples)
     assert len(judged.exact) == len(samples.time) == 400
     found = figures(judged, samples)
     assert found["exact"] == pytest.approx(judged.exact.mean())
     far = open_loop(model, samples, 4, 400)
     np.testing.assert_array_equal(far.exact[:, 0], judged.exact)
     np.testing.assert_allclose(far.squared[:, 0], judged.squared.mean(1), rtol=1e-4, atol=1e-6)
-    goes_on = np.diff(samples.life, append=-1) == 0
+    goes_on = np.diff(samples.segment, append=-1) == 0
     np.testing.assert_array_equal(far.alive[:, 1], goes_on)
 
 

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 
-from coplay.nn.ego_centred import centre, centre_marks, centred_size
+from coplay.nn.ego_centred import centre, centre_indices, centred_size
 
 BOARD = (3, 5, 4)
 
@@ -43,9 +43,9 @@ def test_marks_of_centred_views() -> None:
     given[:, -2:] = [1.0, 0.0]
     for view in given:
         own = view[: np.prod(BOARD)].reshape(BOARD)[..., 0].argmax() * BOARD[-1]
-        marks = np.append(np.flatnonzero(view), view.size)
-        marks = np.append(own, marks[marks != own])
-        found = centre_marks(jnp.asarray(marks), BOARD)
+        indices = np.append(np.flatnonzero(view), view.size)
+        indices = np.append(own, indices[indices != own])
+        found = centre_indices(jnp.asarray(indices), BOARD)
         np.testing.assert_array_equal(
             np.sort(found), np.append(np.flatnonzero(slowly(view)), centred_size(BOARD) + 2)
         )

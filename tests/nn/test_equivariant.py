@@ -7,7 +7,7 @@ import pytest
 
 from coplay.core.grid import MOVES
 from coplay.games.registry import make_game
-from coplay.nn.equivariant import MirroredPolicy, mirror, mirrorings
+from coplay.nn.equivariant import EquivariantPolicy, mirror, mirrorings
 
 RNG = np.random.default_rng(0)
 
@@ -15,7 +15,7 @@ RNG = np.random.default_rng(0)
 @pytest.mark.parametrize(("height", "width"), [(3, 3), (2, 3)])
 def test_a_mirrored_board_gives_mirrored_moves(height: int, width: int) -> None:
     shape, actions = (height, width, 2), 6
-    policy = MirroredPolicy(shape, 2, 3, (16, 13, 8), actions, jax.random.key(0))
+    policy = EquivariantPolicy(shape, 2, 3, (16, 13, 8), actions, jax.random.key(0))
     boards = RNG.normal(size=(5, *shape)).astype(np.float32)
     rest = RNG.normal(size=(5, 2 + 4)).astype(np.float32)  # four that are not looked at
     z = jnp.asarray(RNG.normal(size=(5, 3)), jnp.float32)

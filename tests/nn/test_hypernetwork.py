@@ -10,7 +10,7 @@ import pytest
 
 from coplay.nn.generated_weights import Generated, Heads, squared_length
 from coplay.nn.hypernetwork import Attention, ContextNetwork, accumulated, next_context, team_mean
-from coplay.nn.layer_norm import NormedNetwork
+from coplay.nn.layer_norm import LayerNormNetwork
 from coplay.nn.networks import ViewShape
 
 LATENT = 3
@@ -29,12 +29,12 @@ def noisy(make: Any) -> Any:
 
 
 NETWORK = noisy(
-    lambda: NormedNetwork(ViewShape((0, 0, 0), 4, 5), 5, key=jax.random.key(0), hidden=(6, 7))
+    lambda: LayerNormNetwork(ViewShape((0, 0, 0), 4, 5), 5, key=jax.random.key(0), hidden=(6, 7))
 )
-step = jax.jit(NormedNetwork.step)
+step = jax.jit(LayerNormNetwork.step)
 
 
-def with_increments(heads: Heads, context: np.ndarray) -> NormedNetwork:
+def with_increments(heads: Heads, context: np.ndarray) -> LayerNormNetwork:
     """The network with its weights really changed by one sample's context."""
     where = [lambda n: n.head] + [lambda n, i=i: n.layers[i] for i in range(len(heads.layers))]
     network = NETWORK
@@ -164,8 +164,8 @@ def test_team_mean_leaves_out_who_is_gone() -> None:
     np.testing.assert_array_equal(mean[4], 0)
 
 
-@pytest.mark.parametrize("recall", ["gru", "lstm"])
-def test_contexts_of_chunks_are_those_of_the_whole(recall: Any) -> None:
+@pytest.mark.parametrize("memory_kind", ["gru", "lstm"])
+def test_contexts_of_chunks_are_those_of_the_whole(memory_kind: Any) -> None:
     network = noisy(
         lambda: ContextNetwork(
             ViewShape((0, 0, 0), 4, 5),
@@ -174,13 +174,13 @@ def test_contexts_of_chunks_are_those_of_the_whole(recall: Any) -> None:
             channels=(),
             activation="relu",
             attention=True,
-            recall=recall,
+            memory_kind=memory_kind,
             units=4,
             latent=LATENT,
         )
     )
     x = normal(2, 6, 3, 4)
-    start = normal(2, 3, 4 if recall == "gru" else 8)
+    start = normal(2, 3, 4 if memory_kind == "gru" else 8)
     cleared = jnp.asarray(RNG.random((2, 6, 1)) < 0.3) & jnp.ones((1, 1, 3), bool)
     alive = jnp.asarray(RNG.random((2, 6, 3)) < 0.8)
     unroll = jax.jit(ContextNetwork.unroll)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from coplay.nn.generated_weights import Generated, Heads
-from coplay.nn.layer_norm import LayerNorm, NormedNetwork
+from coplay.nn.layer_norm import LayerNorm, LayerNormNetwork
 from coplay.nn.networks import ViewShape
 from coplay.nn.recurrent_cells import Cell, memory_size
 
@@ -103,27 +103,29 @@ def test_layer_norm() -> None:
     np.testing.assert_allclose(jax.jit(LayerNorm.__call__)(norm, x), expected, atol=1e-4)
 
 
-@pytest.mark.parametrize("recall", ["none", "gru", "lstm"])
-def test_unrolled_networks_are_steps_one_after_the_other(recall: Any) -> None:
+@pytest.mark.parametrize("memory_kind", ["none", "gru", "lstm"])
+def test_unrolled_networks_are_steps_one_after_the_other(memory_kind: Any) -> None:
     network = noisy(
-        lambda: NormedNetwork(
+        lambda: LayerNormNetwork(
             ViewShape((2, 2, 2), 3, 4),
             4,
             key=jax.random.key(1),
             hidden=(5, 6),
-            channels=(2,) if recall == "none" else (),
-            recall=recall,
+            channels=(2,) if memory_kind == "none" else (),
+            memory_kind=memory_kind,
             units=UNITS,
         )
     )
     x = jnp.asarray(RNG.normal(size=(ROWS, STEPS, SEATS, 11)), jnp.float32)
-    memory = jnp.asarray(RNG.normal(size=(ROWS, SEATS, memory_size(recall, UNITS))), jnp.float32)
+    memory = jnp.asarray(
+        RNG.normal(size=(ROWS, SEATS, memory_size(memory_kind, UNITS))), jnp.float32
+    )
     no, yes = jnp.zeros((ROWS, STEPS, SEATS), bool), jnp.ones((ROWS, STEPS, SEATS), bool)
     context = jnp.asarray(RNG.normal(size=(ROWS, STEPS, SEATS, 2)), jnp.float32)
     heads = noisy(lambda: Heads(2, network, "last"))
     generated = Generated(heads, context)
-    outputs, memories = jax.jit(NormedNetwork.unroll)(network, x, memory, no, yes, generated)
-    step = jax.jit(NormedNetwork.step)
+    outputs, memories = jax.jit(LayerNormNetwork.unroll)(network, x, memory, no, yes, generated)
+    step = jax.jit(LayerNormNetwork.step)
     for t in range(STEPS):
         out, memory = step(network, x[:, t], memory, Generated(heads, context[:, t]))
         np.testing.assert_allclose(outputs[:, t], out, atol=1e-5)

@@ -16,54 +16,54 @@ from coplay.core.errors import UserError
 from coplay.games.registry import make_game
 from coplay.search import mctx_backend as mctx_trees
 from coplay.search import tree as searches
-from coplay.search.planning import SearchConfig, mixed
 from coplay.search.root import search
 from coplay.search.selection import Rules, halving_visits
-from coplay.search.tree import CROWD, Judged, Model, Taken, Tree, best_q, grow
+from coplay.search.simulator import SearchConfig, mix_bits
+from coplay.search.tree import CROWD, Evaluation, Model, StepOutput, Tree, best_q, grow
 
 QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 ACTIONS = 5
 
 
-def by_chance(seed: Any, number: int) -> Any:
+def random_where(seed: Any, number: int) -> Any:
     """[tree, number] in [-1, 1), drawn by words [tree]: no two are alike."""
     order = jnp.arange(1, number + 1, dtype=jnp.uint32) * jnp.uint32(0x9E3779B1)
-    return (mixed(seed[:, None] + order) >> 8).astype(jnp.float32) * 2.0**-23 - 1.0
+    return (mix_bits(seed[:, None] + order) >> 8).astype(jnp.float32) * 2.0**-23 - 1.0
 
 
-def judged(node: Any) -> Judged:
-    return Judged(2.0 * by_chance(node, ACTIONS), by_chance(node + 77, 1)[:, 0])
+def evaluation(node: Any) -> Evaluation:
+    return Evaluation(2.0 * random_where(node, ACTIONS), random_where(node + 77, 1)[:, 0])
 
 
-def look(node: Any, trees: Any = None) -> Any:
+def observe(node: Any, trees: Any = None) -> Any:
     return node * jnp.uint32(0x85EBCA6B)
 
 
-def take(action: Any, node: Any, seen: Any, trees: Any = None) -> tuple[Taken, Any]:
+def step_model(action: Any, node: Any, seen: Any, trees: Any = None) -> tuple[StepOutput, Any]:
     """A tree of chance: rewards, values and priors depend on node and action; one in five actions
     ends it. Nodes are words; a node is found by what was seen there."""
-    after = mixed(seen + action.astype(jnp.uint32) + 1)
-    reward, end = by_chance(after + 99, 2).T
-    return Taken(reward, jnp.where(end > 0.6, 0.0, 0.9), judged(after)), after
+    after = mix_bits(seen + action.astype(jnp.uint32) + 1)
+    reward, end = random_where(after + 99, 2).T
+    return StepOutput(reward, jnp.where(end > 0.6, 0.0, 0.9), evaluation(after)), after
 
 
-chance_model = Model(look, take)
+chance_model = Model(observe, step_model)
 
 
 def roots(trees: int, seed: int = 0) -> tuple[Any, Any]:
     """Root nodes and legal actions, at least one of them in every tree."""
-    node = mixed(jnp.arange(1, trees + 1, dtype=jnp.uint32) + jnp.uint32(1000 * seed))
-    legal = by_chance(node + 55, ACTIONS) > -0.5
+    node = mix_bits(jnp.arange(1, trees + 1, dtype=jnp.uint32) + jnp.uint32(1000 * seed))
+    legal = random_where(node + 55, ACTIONS) > -0.5
     return node, legal.at[:, 2].set(True)
 
 
 def ours(rules: Rules, node: Any, legal: Any) -> Tree:
-    return grow(chance_model, judged(node), node, legal, rules)
+    return grow(chance_model, evaluation(node), node, legal, rules)
 
 
 def theirs(rules: Rules, node: Any, legal: Any) -> Any:
     key = jax.random.key(0)
-    return mctx_trees.grow_mctx(key, chance_model, judged(node), node, legal, rules)
+    return mctx_trees.grow_mctx(key, chance_model, evaluation(node), node, legal, rules)
 
 
 def compiled(function: Any, *arguments: Any) -> Any:
@@ -95,19 +95,19 @@ def test_same_visits_and_values_as_mctx(case: str) -> None:
         mine, other = ours(rules, node, legal), theirs(rules, node, legal)
         summary = other.summary()
         mine_found = (mine.visits[0], mine.q[0], mine.value[0], best_q(mine))
-        expected = (
+        co_player_cdf = (
             *(summary.visit_counts, summary.qvalues, summary.value),
             mctx_trees.best_q(other),
         )
         some = ours(rules, jax.tree.map(lambda x: x[:200], node), legal[:200])
         pairs = ((mine.rows, some.rows), (mine.child, some.child))
-        return mine_found, expected, [jnp.all(x[:, :200] == y) for x, y in pairs]
+        return mine_found, co_player_cdf, [jnp.all(x[:, :200] == y) for x, y in pairs]
 
     mine, other, same = jax.tree.map(np.asarray, compiled(both, node, legal))
     assert all(same)
     np.testing.assert_array_equal(mine[0], other[0])
-    for found, expected in zip(mine[1:], other[1:], strict=True):
-        np.testing.assert_allclose(found, expected, atol=2e-6)
+    for found, co_player_cdf in zip(mine[1:], other[1:], strict=True):
+        np.testing.assert_allclose(found, co_player_cdf, atol=2e-6)
     assert (mine[0].sum(1) == rules.simulations).all()
     assert (mine[0][~np.asarray(legal)] == 0).all()
 
@@ -120,18 +120,18 @@ def test_same_as_mctx_in_games(name: str, method: str) -> None:
     Half of the positions are close to the horizon."""
     game = make_game(name)
     trees, horizon = 64, game.config.horizon  # type: ignore[attr-defined]
-    world, state, mind, seed = arbitrary_searches(game, trees, (16, 16))
+    simulator, state, hypothesis, seed = arbitrary_searches(game, trees, (16, 16))
     late = jnp.arange(trees) % 2 == 0
     state = state._replace(time=jnp.where(late, horizon - 3, state.time).astype(jnp.int16))
 
-    def both(game: Any, world: Any, state: Any, mind: Any, seed: Any) -> Any:
+    def both(game: Any, simulator: Any, state: Any, hypothesis: Any, seed: Any) -> Any:
         found = []
         for backend in ("coplay", "mctx"):
             config = SearchConfig(20, 20, method=method, backend=backend)  # type: ignore[arg-type]
-            found.append(search(world, game, config, state, mind, seed))
+            found.append(search(simulator, game, config, state, hypothesis, seed))
         return found
 
-    mine, other = jax.jit(both)(game, world, state, mind, seed)
+    mine, other = jax.jit(both)(game, simulator, state, hypothesis, seed)
     np.testing.assert_array_equal(mine.visits, other.visits)
     np.testing.assert_allclose(mine.q, other.q, atol=1e-5)
 
@@ -186,8 +186,8 @@ def test_every_edge_is_the_mean_of_what_lies_below(some_trees: tuple[Tree, Rules
                 assert below > node and depth < rules.depth
                 reward, discount = rewards[below, index], discounts[below, index]
                 assert (child < 0) == (discount == 0)
-                expected = reward + discount * value[below, index]
-                np.testing.assert_allclose(q[action], expected, atol=1e-5)
+                co_player_cdf = reward + discount * value[below, index]
+                np.testing.assert_allclose(q[action], co_player_cdf, atol=1e-5)
                 if child > 0 and depth + 1 < rules.depth:
                     assert visits[action] == 1 + all_visits[child, index].sum()
                     todo.append((child, depth + 1))
@@ -205,23 +205,23 @@ def test_a_tree_does_not_depend_on_its_neighbours(some_trees: tuple[Tree, Rules]
 
 def test_the_model_is_not_asked_once_all_futures_are_known() -> None:
     """Every action ends: after one visit of each nothing is left to ask."""
-    asked = []
+    call_where = []
 
-    def ends(action: Any, node: Any, seen: Any, trees: Any) -> tuple[Taken, Any]:
-        jax.debug.callback(lambda _: asked.append(1), action[0])
-        taken, after = take(action, node, seen)
+    def ends(action: Any, node: Any, seen: Any, trees: Any) -> tuple[StepOutput, Any]:
+        jax.debug.callback(lambda _: call_where.append(1), action[0])
+        taken, after = step_model(action, node, seen)
         return taken._replace(discount=jnp.zeros_like(taken.discount)), after
 
     node, legal = roots(4)
     legal = jnp.ones_like(legal)
-    model, rules = Model(look, ends), Rules(20, 20, sweep=True)
+    model, rules = Model(observe, ends), Rules(20, 20, sweep=True)
     tree = compiled(
-        lambda node, legal: grow(model, judged(node), node, legal, rules),
+        lambda node, legal: grow(model, evaluation(node), node, legal, rules),
         node,
         legal,
     )
     jax.effects_barrier()
-    assert len(asked) == ACTIONS
+    assert len(call_where) == ACTIONS
     assert (tree.visits[0].sum(1) == 20).all()
 
 
@@ -231,16 +231,16 @@ def test_the_model_may_be_asked_for_some_trees_alone(
 ) -> None:
     """Where most ways end at old nodes; what trees have of their own comes along."""
     count = 128
-    own = by_chance(jnp.arange(count, dtype=jnp.uint32) + 7, 1)[:, 0]
+    own = random_where(jnp.arange(count, dtype=jnp.uint32) + 7, 1)[:, 0]
 
     def looked_by(node: Any, trees: Any) -> Any:
         jax.debug.callback(lambda _: looked.append(len(node)), node[0])
         mine = own if trees is None else own[trees]
-        return look(node) + (mine > 0).astype(jnp.uint32)
+        return observe(node) + (mine > 0).astype(jnp.uint32)
 
-    def taken_by(action: Any, node: Any, seen: Any, trees: Any) -> tuple[Taken, Any]:
-        jax.debug.callback(lambda _: asked.append(len(action)), action[0])
-        taken, after = take(action, node, seen)
+    def taken_by(action: Any, node: Any, seen: Any, trees: Any) -> tuple[StepOutput, Any]:
+        jax.debug.callback(lambda _: call_where.append(len(action)), action[0])
+        taken, after = step_model(action, node, seen)
         mine = own if trees is None else own[trees]
         return taken._replace(reward=taken.reward + mine), after
 
@@ -248,7 +248,7 @@ def test_the_model_may_be_asked_for_some_trees_alone(
         node, legal = roots(count)
 
         def one(node: Any, legal: Any) -> Tree:
-            return grow(Model(looked_by, taken_by), judged(node), node, legal, Rules(40, 2))
+            return grow(Model(looked_by, taken_by), evaluation(node), node, legal, Rules(40, 2))
 
         if vmapped:  # all lanes alike: the few of one are the few of all
             tree = compiled(jax.vmap(one), jnp.stack([node, node]), jnp.stack([legal, legal]))
@@ -258,16 +258,16 @@ def test_the_model_may_be_asked_for_some_trees_alone(
         jax.effects_barrier()
         return tree
 
-    asked: list[int] = []
+    call_where: list[int] = []
     looked: list[int] = []
     sparse = run()
-    assert set(asked) == {count // 4, count}
+    assert set(call_where) == {count // 4, count}
     assert set(looked) == {count // 4, count * 5 // 8, count}
-    assert len(looked) < len(asked), "what was seen of a node is kept"
+    assert len(looked) < len(call_where), "what was seen of a node is kept"
     monkeypatch.setattr("coplay.search.partial_batch.SMALL", 1000)
-    asked, looked = [], []
+    call_where, looked = [], []
     whole = run()
-    assert set(asked) == set(looked) == {count}
+    assert set(call_where) == set(looked) == {count}
     np.testing.assert_array_equal(sparse.visits, whole.visits)
     np.testing.assert_array_equal(sparse.q, whole.q)
 
@@ -275,20 +275,27 @@ def test_the_model_may_be_asked_for_some_trees_alone(
 def test_worlds_know_what_trees_have_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beliefs, habits and drives that differ from tree to tree, where only some are asked for."""
     game = make_game("stag-hunt")
-    world, state, mind, seed = arbitrary_searches(game, 128, (8,))
-    drive = jnp.arange(128) % 3 - 1
+    simulator, state, hypothesis, seed = arbitrary_searches(game, 128, (8,))
+    persona = jnp.arange(128) % 3 - 1
 
     def own_odds(x: Any) -> Any:
-        weights = jnp.exp(3.0 * by_chance(seed + x.shape[-1], x[0].size).reshape(x.shape))
+        weights = jnp.exp(3.0 * random_where(seed + x.shape[-1], x[0].size).reshape(x.shape))
         return weights / jnp.sum(weights, axis=-1, keepdims=True)
 
-    world = dataclasses.replace(
-        world, habits=own_odds(world.habits), belief=own_odds(world.belief), drive=drive
+    simulator = dataclasses.replace(
+        simulator,
+        habits=own_odds(simulator.habits),
+        belief=own_odds(simulator.belief),
+        persona=persona,
     )
 
     def run() -> Any:
         return compiled(
-            lambda *a: search(a[0], game, SearchConfig(24, 2), *a[1:]), world, state, mind, seed
+            lambda *a: search(a[0], game, SearchConfig(24, 2), *a[1:]),
+            simulator,
+            state,
+            hypothesis,
+            seed,
         )
 
     sparse = run()

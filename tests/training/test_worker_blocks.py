@@ -18,11 +18,11 @@ from PIL import Image
 import coplay
 from coplay.cli.main import run as cli
 from coplay.core.errors import WorkerFailed
-from coplay.games.adapters.worker_game import HostGame, state_of
+from coplay.games.adapters.worker_game import WorkerGame, state_of
 from coplay.games.adapters.workers.seats import Views
 from coplay.games.adapters.workers.worker import episode_seed
 from coplay.matches.rollout import Table, nothing_done
-from coplay.matches.worker_rollout import host_rollout
+from coplay.matches.worker_rollout import worker_rollout
 from coplay.training import checkpoints
 from coplay.training.logs import read_rows
 from coplay.training.run import RunFolder
@@ -72,7 +72,7 @@ def learned(folder: Path) -> dict[str, np.ndarray]:
         return {name: data[name] for name in data.files if name != checkpoints.NOTE}
 
 
-def little(**fields: Any) -> HostGame:
+def little(**fields: Any) -> WorkerGame:
     return coplay.make_game(LITTLE, **fields)  # type: ignore[return-value]
 
 
@@ -96,7 +96,7 @@ def test_the_trajectory_is_what_a_plain_loop_gives() -> None:
             shown.append(jax.tree.map(np.copy, table))
             return actions[t], log_policy + t, (), ()
 
-        table, played = host_rollout(act, pool, 0, table, steps)
+        table, played = worker_rollout(act, pool, 0, table, steps)
 
     import host_envs
 

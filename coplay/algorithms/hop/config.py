@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Literal
 from jaxtyping import Array, Int
 
 from coplay.core.errors import UserError
-from coplay.models.personas import Salt, characters
+from coplay.models.personas import PersonaSeed, assign_personas
 from coplay.nn.layers import Activation
-from coplay.search.planning import SearchConfig
+from coplay.search.simulator import SearchConfig
 
 
 @dataclass(frozen=True)
@@ -230,22 +230,26 @@ class HOPConfig:
         return 1 if self.share_tree else self.draws
 
     @property
-    def expects_aimless(self) -> bool:
+    def expects_random(self) -> bool:
         """Whether acting by chance is a candidate beside the goals."""
         return self.aimless and not self.direct_om
 
     def who(
-        self, salt: Salt, episode: Int[Array, "*batch copy"], drives: int, seats: int
+        self,
+        persona_seed: PersonaSeed,
+        episode: Int[Array, "*batch copy"],
+        personas: int,
+        seats: int,
     ) -> Int[Array, "*batch copy"]:
         """Characters by these settings, see `coplay.models.personas`."""
-        return characters(
-            salt,
+        return assign_personas(
+            persona_seed,
             episode,
             share=self.characters,
             first=self.characters_from,
             school=self.school if self.characters else 0,
             lasting=self.character_episodes,
-            drives=drives,
+            personas=personas,
             seats=seats,
         )
 

@@ -21,9 +21,16 @@ import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
 from coplay.algorithms.hop.config import HOPConfig
-from coplay.algorithms.hop.data import Heard, Pairs, Watched, draw_rows, equal_shares, picked
+from coplay.algorithms.hop.data import (
+    Pairs,
+    ReplayRows,
+    RolloutInfo,
+    draw_rows,
+    equal_shares,
+    picked,
+)
 from coplay.algorithms.hop.networks import Networks, new_networks, warm_started
-from coplay.algorithms.hop.player import HOPPlayer, aimed_at, refuse_partial_views
+from coplay.algorithms.hop.player import HOPPlayer, goals_of, refuse_partial_views
 from coplay.core.errors import UserError
 from coplay.core.game import Game, Observation
 from coplay.core.goals import hindsight
@@ -31,9 +38,9 @@ from coplay.core.group import Group
 from coplay.core.learner import Learner
 from coplay.core.numerics import masked_mean
 from coplay.core.trajectory import Trajectory, seat_keys
-from coplay.models.goal_planning import circumstances
+from coplay.models.goal_simulator import belief_context
 from coplay.models.opponent_model import accuracy, cross_entropy, predict
-from coplay.models.personas import ITSELF, Salt
+from coplay.models.personas import NO_PERSONA, PersonaSeed
 from coplay.nn import categorical
 from coplay.nn.networks import Network, ViewShape, flatten
 from coplay.rl.advantages import explained_variance, gae
@@ -46,8 +53,8 @@ class HOPState(NamedTuple):
 
     networks: Networks
     optimiser: Networks
-    salt: Salt
-    replay: Watched
+    persona_seed: PersonaSeed
+    replay: ReplayRows
     filled: Int[Array, ""]
 
 
@@ -72,7 +79,7 @@ class HOP(Learner):
 
     @property
     def declared_data(self) -> tuple[str, ...]:
-        return (".worth", ".action", *(() if self.config.direct_om else (".goal",)))
+        return (".persona_rewards", ".action", *(() if self.config.direct_om else (".goal",)))
 
     def check(self, game: Game) -> None:
         refuse_partial_views(game)
@@ -93,14 +100,14 @@ class HOP(Learner):
         parts: Mapping[str, Any] = MappingProxyType({}),
     ) -> HOPState:
         keys = seat_keys(key, streams)[np.array(self.seats)] if self._separate else key[None]
-        others, told = self.game_seats - 1, self._told
-        networks = jax.vmap(lambda key: new_networks(self.config, self.shape, others, told, key))(
-            keys
-        )
+        others, context = self.game_seats - 1, self._context_size
+        networks = jax.vmap(
+            lambda key: new_networks(self.config, self.shape, others, context, key)
+        )(keys)
         if "warm_start" in parts:
             learner, state = parts["warm_start"]
             path, separate = self.config.warm_start, self._separate
-            networks = warm_started(path, learner, state, networks, self.seats, separate, told)
+            networks = warm_started(path, learner, state, networks, self.seats, separate, context)
         optimiser = Networks(
             jax.vmap(self._optimiser.init)(networks.actor),
             jax.vmap(self._optimiser.init)(networks.critic),
@@ -108,23 +115,21 @@ class HOP(Learner):
         )
         table = jax.random.bits(jax.random.fold_in(key, 1), dtype=jnp.uint32)
         number = streams[np.array(self.seats)].astype(jnp.uint32)
-        salt = Salt(jnp.full_like(number, table), number)
-        return HOPState(networks, optimiser, salt, self._empty_replay(), jnp.int32(0))
+        persona_seed = PersonaSeed(jnp.full_like(number, table), number)
+        return HOPState(networks, optimiser, persona_seed, self._empty_replay(), jnp.int32(0))
 
     @property
-    def _told(self) -> int:
-        """How many numbers actor and critic are told beside the ego view (`circumstances`)."""
-        goal = (
-            0 if self.config.direct_om else self.shape.goal_features + self.config.expects_aimless
-        )
-        return self.shape.drives + (self.game_seats - 1) * goal
+    def _context_size(self) -> int:
+        """How many numbers actor and critic are told beside the ego view (`belief_context`)."""
+        goal = 0 if self.config.direct_om else self.shape.goal_features + self.config.expects_random
+        return self.shape.personas + (self.game_seats - 1) * goal
 
-    def _empty_replay(self) -> Watched:
-        """A replay of zeros, in the shapes of `watch`."""
+    def _empty_replay(self) -> ReplayRows:
+        """A replay of zeros, in the shapes of `training_data`."""
         rows, seats, own = self.config.replay, self.game_seats, len(self.seats)
         shape = self.shape
         goal = 0 if self.config.direct_om else shape.goal_features
-        return Watched(
+        return ReplayRows(
             observation=Observation(
                 planes=jnp.zeros((rows, seats, *shape.planes), bool),
                 features=jnp.zeros((rows, seats, shape.features)),
@@ -134,8 +139,8 @@ class HOP(Learner):
             action=jnp.zeros((rows, seats), jnp.int8),
             goal=jnp.zeros((rows, seats, goal)),
             labelled=jnp.zeros((rows, seats), bool),
-            character=jnp.full((rows, seats), ITSELF, jnp.int8),
-            told=jnp.zeros((rows, own, self._told)),
+            persona=jnp.full((rows, seats), NO_PERSONA, jnp.int8),
+            context=jnp.zeros((rows, own, self._context_size)),
             policy=jnp.zeros((rows, own, shape.actions)),
             target=jnp.zeros((rows, own)),
         )
@@ -165,14 +170,14 @@ class HOP(Learner):
 
     def group(self, state: HOPState) -> Group:
         networks = jax.tree.map(lambda x: x[self._rows], state.networks)
-        salt = jax.tree.map(lambda x: x[self._columns], state.salt)
-        player = self._player(networks, salt, learning=not self.strangers)
+        persona_seed = jax.tree.map(lambda x: x[self._columns], state.persona_seed)
+        player = self._player(networks, persona_seed, learning=not self.strangers)
         return Group(player, self.active, False)
 
     def _player(
         self,
         networks: Networks,
-        salt: Salt,
+        persona_seed: PersonaSeed,
         greedy: bool = False,
         learning: bool = False,
     ) -> HOPPlayer:
@@ -180,7 +185,7 @@ class HOP(Learner):
             actor=networks.actor,
             critic=networks.critic,
             opponents=networks.opponents,
-            salt=salt,
+            persona_seed=persona_seed,
             config=self.config,
             shape=self.shape,
             game_seats=self.game_seats,
@@ -192,7 +197,7 @@ class HOP(Learner):
         row = self.seats.index(seat) if self._separate else 0
         networks = jax.tree.map(lambda x: x[row], state.networks)
         greedy = greedy or self.config.evaluation == "greedy"
-        return self._player(networks, Salt(jnp.uint32(0), jnp.uint32(0)), greedy)
+        return self._player(networks, PersonaSeed(jnp.uint32(0), jnp.uint32(0)), greedy)
 
     def alone(self, state: HOPState, seat: int, at: int) -> tuple["HOP", HOPState]:
         """With an empty replay: what was played among others says little about new co-players."""
@@ -201,28 +206,32 @@ class HOP(Learner):
         networks, optimiser = jax.tree.map(
             lambda x: x[row : row + 1], (state.networks, state.optimiser)
         )
-        salt = jax.tree.map(lambda x: x[:1], state.salt)
-        return learner, HOPState(networks, optimiser, salt, learner._empty_replay(), jnp.int32(0))
+        persona_seed = jax.tree.map(lambda x: x[:1], state.persona_seed)
+        return learner, HOPState(
+            networks, optimiser, persona_seed, learner._empty_replay(), jnp.int32(0)
+        )
 
     # --- from what was played to rows ----------------------------------------------------------
 
-    def watch(self, game: Game, trajectory: Trajectory) -> tuple[Watched, Trajectory, Heard]:
+    def training_data(
+        self, game: Game, trajectory: Trajectory
+    ) -> tuple[ReplayRows, Trajectory, RolloutInfo]:
         """All seats' ego views and executed actions with goals in hindsight, and the own part of
         the trajectory; targets and characters are filled in by `update`."""
         steps, copies, seats = trajectory.alive.shape
         executed = jax.vmap(jax.vmap(game.last_actions))(trajectory.after)
         own = np.array(self.active)
         reward, goals = trajectory.reward[:, :, own], game.goals
-        worth = reward[..., None]
+        persona_rewards = reward[..., None]
         if goals is not None:
             realised = jax.vmap(jax.vmap(goals.realised))(trajectory.state, trajectory.after)
-            drives = jnp.append(jnp.arange(self.shape.drives), ITSELF)
-            worth = jax.vmap(
-                lambda drive: goals.driven(
-                    jnp.broadcast_to(drive, reward.shape), reward, realised[:, :, own]
+            personas = jnp.append(jnp.arange(self.shape.personas), NO_PERSONA)
+            persona_rewards = jax.vmap(
+                lambda persona: goals.persona_reward(
+                    jnp.broadcast_to(persona, reward.shape), reward, realised[:, :, own]
                 ),
                 out_axes=-1,
-            )(drives)
+            )(personas)
         if self.config.direct_om:
             goal = jnp.zeros((steps, copies, seats, 0))
             labelled = jnp.ones((steps, copies, seats), bool)
@@ -233,34 +242,34 @@ class HOP(Learner):
             chosen = label[..., None] == jnp.arange(features.shape[-2])
             goal = jnp.sum(jnp.where(chosen[..., None], features, 0.0), axis=-2)
             labelled = label >= 0
-        everyone = Watched(
+        everyone = ReplayRows(
             observation=trajectory.observation,
             alive=trajectory.alive,
             action=executed.astype(jnp.int8),
             goal=goal,
             labelled=labelled,
-            character=jnp.full((steps, copies, seats), ITSELF, jnp.int8),
-            told=self._believed(game, trajectory),
+            persona=jnp.full((steps, copies, seats), NO_PERSONA, jnp.int8),
+            context=self._believed(game, trajectory),
             policy=jnp.exp(trajectory.log_policy[:, :, own]),
             target=jnp.zeros((steps, copies, len(own))),
         )
         rows = jax.tree.map(lambda x: x.reshape(steps * copies, *x.shape[2:]), everyone)
         assert trajectory.episode is not None
         last = trajectory.episode[-1:] + trajectory.over[-1:]
-        surest = jnp.exp(jnp.max(trajectory.log_policy, axis=-1)).reshape(steps * copies, seats)
-        heard = Heard(jnp.concatenate([trajectory.episode, last]), worth, surest)
-        return rows, super().watch(game, trajectory), heard
+        oracle = jnp.exp(jnp.max(trajectory.log_policy, axis=-1)).reshape(steps * copies, seats)
+        info = RolloutInfo(jnp.concatenate([trajectory.episode, last]), persona_rewards, oracle)
+        return rows, super().training_data(game, trajectory), info
 
     def _believed(self, game: Game, trajectory: Trajectory) -> Float[Array, "time copy own input"]:
         """What actor and critic of the active seats were told, as if none had a drive."""
-        goals = None if self.config.direct_om else aimed_at(game, self.config)
-        none = jnp.full(trajectory.over.shape[1], ITSELF)
+        goals = None if self.config.direct_om else goals_of(game, self.config)
+        none = jnp.full(trajectory.over.shape[1], NO_PERSONA)
 
         def one(state: Any, seat: Array, belief: Array) -> Float[Array, "copy input"]:
             ego = jax.vmap(game.ego_state, (0, None))(state, seat)
-            return circumstances(game, ego, goals, belief, none, self.shape.drives)
+            return belief_context(game, ego, goals, belief, none, self.shape.personas)
 
-        belief = trajectory.noted[self.active]
+        belief = trajectory.recorded[self.active]
         if belief is None:
             steps, copies = trajectory.over.shape
             belief = jnp.zeros((steps, len(self.active), copies, 0, 0))
@@ -273,17 +282,17 @@ class HOP(Learner):
         critic: Network,
         own: Trajectory,
         reward: Float[Array, "time copy own"],
-        told: Float[Array, "time copy own input"],
-        last_told: Float[Array, "copy own input"],
+        context: Float[Array, "time copy own input"],
+        last_context: Float[Array, "copy own input"],
     ) -> tuple[Array, Array]:
         """Discounted returns and values, [time, copy, own]; `critic` [own, ...]. The horizon is an
         end like any other: what would come after it is never received."""
 
-        def values(critic: Network, observation: Observation, told: Array) -> Array:
-            return critic(flatten(observation, told))[..., 0]
+        def values(critic: Network, observation: Observation, context: Array) -> Array:
+            return critic(flatten(observation, context))[..., 0]
 
-        value = jax.vmap(values, (0, 2, 2), 2)(critic, own.observation, told)
-        last = jax.vmap(values, (0, 1, 1), 1)(critic, own.last, last_told)
+        value = jax.vmap(values, (0, 2, 2), 2)(critic, own.observation, context)
+        last = jax.vmap(values, (0, 1, 1), 1)(critic, own.last, last_context)
         ended = own.terminated | own.truncated
         zero = jnp.zeros_like(value)
         gains = gae(
@@ -304,32 +313,32 @@ class HOP(Learner):
         self,
         key: PRNGKeyArray,
         state: HOPState,
-        trajectory: tuple[Watched, Trajectory, Heard],
+        trajectory: tuple[ReplayRows, Trajectory, RolloutInfo],
         progress: Float[Array, ""],
     ) -> tuple[HOPState, dict[str, Float[Array, "seat *action"]]]:
         config, rows = self.config, self._rows
-        new, own, heard = trajectory
+        new, own, info = trajectory
         per_seat = jax.tree.map(lambda x: x[rows], state.networks)
         columns = self._columns
-        salt = jax.tree.map(lambda x: x[columns], state.salt)
-        who = self._characters(salt, heard.episode)  # [time + 1, copy, own]
+        persona_seed = jax.tree.map(lambda x: x[columns], state.persona_seed)
+        who = self._characters(persona_seed, info.episode)  # [time + 1, copy, own]
         seats = np.array(self.active)
-        character = new.character.reshape(*own.over.shape, -1)
-        character = character.at[:, :, seats].set(who[:-1].astype(jnp.int8))
-        new = new._replace(character=character.reshape(new.character.shape))
+        persona = new.persona.reshape(*own.over.shape, -1)
+        persona = persona.at[:, :, seats].set(who[:-1].astype(jnp.int8))
+        new = new._replace(persona=persona.reshape(new.persona.shape))
         # The worth of the steps to who each seat was; -1 is the last: without a drive.
-        kinds = jnp.append(jnp.arange(self.shape.drives), ITSELF)
+        kinds = jnp.append(jnp.arange(self.shape.personas), NO_PERSONA)
         mine = who[:-1, ..., None] == kinds
-        reward = jnp.sum(jnp.where(mine, heard.worth, 0.0), axis=-1)
-        drive = (who[:-1, ..., None] == jnp.arange(self.shape.drives)).astype(jnp.float32)
-        told = new.told.reshape(*own.alive.shape, self._told)
-        told = told.at[..., : self.shape.drives].set(drive)
+        reward = jnp.sum(jnp.where(mine, info.persona_rewards, 0.0), axis=-1)
+        persona = (who[:-1, ..., None] == jnp.arange(self.shape.personas)).astype(jnp.float32)
+        context = new.context.reshape(*own.alive.shape, self._context_size)
+        context = context.at[..., : self.shape.personas].set(persona)
         # Where the last episode goes on, it goes on among the same co-players.
-        target, value = self._targets(per_seat.critic, own, reward, told, told[-1])
+        target, value = self._targets(per_seat.critic, own, reward, context, context[-1])
         new = new._replace(
-            told=told.reshape(new.told.shape), target=target.reshape(-1, len(self.active))
+            context=context.reshape(new.context.shape), target=target.reshape(-1, len(self.active))
         )
-        metrics = self._foresight(per_seat.opponents, new, heard.surest)
+        metrics = self._prediction_metrics(per_seat.opponents, new, info.oracle)
         metrics |= {
             "value": masked_mean(value, own.alive, (0, 1)),
             "explained_variance": explained_variance(
@@ -344,7 +353,7 @@ class HOP(Learner):
             return jnp.zeros((*wide, *x.shape[2:]), x.dtype).at[:, columns].set(x)
 
         new = new._replace(
-            told=widened(new.told), policy=widened(new.policy), target=widened(new.target)
+            context=widened(new.context), policy=widened(new.policy), target=widened(new.target)
         )
         replay = jax.tree.map(
             lambda old, x: jnp.concatenate([old, x.astype(old.dtype)])[-old.shape[0] :],
@@ -358,8 +367,8 @@ class HOP(Learner):
 
         scale = 1.0 - progress if config.schedule == "linear" else jnp.ones_like(progress)
 
-        luck = jax.random.uniform(key, (config.updates * config.batch,))
-        index = draw_rows(equal_shares(replay, filled, self.shape.drives), luck)
+        uniform = jax.random.uniform(key, (config.updates * config.batch,))
+        index = draw_rows(equal_shares(replay, filled, self.shape.personas), uniform)
         index = jnp.moveaxis(index.reshape(-1, config.updates, config.batch), 1, 0)
 
         def one_step(carry: tuple, index: Array) -> tuple[tuple, dict[str, Array]]:
@@ -375,24 +384,24 @@ class HOP(Learner):
             (state.networks, state.optimiser),
             (networks, optimiser),
         )
-        return HOPState(networks, optimiser, state.salt, replay, filled), metrics
+        return HOPState(networks, optimiser, state.persona_seed, replay, filled), metrics
 
     def _step(
         self,
         networks: Networks,
         optimiser: Networks,
-        batch: Watched,
+        batch: ReplayRows,
         columns: np.ndarray,
         scale: Float[Array, ""],
     ) -> tuple[tuple[Networks, Networks], dict[str, Float[Array, " set"]]]:
         """One gradient step of all sets on one batch of rows [seat, sample], `scale` times as long
         as usual."""
         seats = np.array(self.active)
-        told = self._own(batch.told[columns])
-        view = flatten(self._own(jax.tree.map(lambda x: x[seats], batch.observation)), told)
+        context = self._own(batch.context[columns])
+        view = flatten(self._own(jax.tree.map(lambda x: x[seats], batch.observation)), context)
         legal = self._own(batch.observation.legal[seats])
         # Acting by chance teaches nothing.
-        aimed = batch.alive & (batch.character != self.shape.drives)
+        aimed = batch.alive & (batch.persona != self.shape.personas)
         alive = self._own(aimed[seats])
         policy, target = self._own(batch.policy[columns]), self._own(batch.target[columns])
 
@@ -447,7 +456,7 @@ class HOP(Learner):
         """[own, sample, ...] as [set, sample, ...]: a set per active seat, or one for all."""
         return x if self._separate else jax.tree.map(lambda x: x.reshape(1, -1, *x.shape[2:]), x)
 
-    def _pairs(self, batch: Watched) -> Pairs:
+    def _pairs(self, batch: ReplayRows) -> Pairs:
         """What the opponent models learn from, [set, model, sample, ...], of steps [seat, row]."""
         seats = self.game_seats
 
@@ -460,8 +469,8 @@ class HOP(Learner):
             return x
 
         mask = batch.alive & batch.labelled
-        if self.config.expects_aimless:  # there is a model for those that act by chance
-            mask = mask & (batch.character != self.shape.drives)
+        if self.config.expects_random:  # there is a model for those that act by chance
+            mask = mask & (batch.persona != self.shape.personas)
         pairs = Pairs(batch.observation, batch.goal, batch.action, mask)
         pairs = jax.tree.map(turned, pairs)
         return pairs._replace(action=pairs.action.astype(jnp.int32))
@@ -472,18 +481,20 @@ class HOP(Learner):
         return (np.array(self.active)[:, None] + np.arange(1, self.game_seats)) % self.game_seats
 
     def _characters(
-        self, salt: Salt, episode: Int[Array, "time copy"]
+        self, persona_seed: PersonaSeed, episode: Int[Array, "time copy"]
     ) -> Int[Array, "time copy own"]:
         """Who the active seats were."""
         if self.strangers:
-            return jnp.full((*episode.shape, len(self.active)), ITSELF)
+            return jnp.full((*episode.shape, len(self.active)), NO_PERSONA)
         return jax.vmap(
-            lambda salt: self.config.who(salt, episode, self.shape.drives, self.game_seats),
+            lambda persona_seed: self.config.who(
+                persona_seed, episode, self.shape.personas, self.game_seats
+            ),
             out_axes=-1,
-        )(salt)
+        )(persona_seed)
 
-    def _foresight(
-        self, opponents: Network, new: Watched, surest: Float[Array, "row player"]
+    def _prediction_metrics(
+        self, opponents: Network, new: ReplayRows, oracle: Float[Array, "row player"]
     ) -> dict[str, Float[Array, "seat *action"]]:
         """How well the opponent models of each active seat [own, model, ...] foresee what was just
         played, before they learn from it, given the goals known in hindsight; `opponent_best`: what
@@ -492,7 +503,7 @@ class HOP(Learner):
         pairs = each._pairs(jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), new))
         log_probs = jax.vmap(jax.vmap(predict))(opponents, pairs.observation, pairs.goal)
         found = jax.vmap(accuracy)(log_probs, pairs.action, pairs.mask)
-        most = jnp.moveaxis(surest[:, self._others], 0, -1)  # [own, other, row]
+        most = jnp.moveaxis(oracle[:, self._others], 0, -1)  # [own, other, row]
         best = masked_mean(most.reshape(pairs.mask.shape), pairs.mask, (1, 2))
         return {
             "opponent_top1": found.top1,

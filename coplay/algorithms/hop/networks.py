@@ -24,14 +24,15 @@ class Networks(NamedTuple):
 
 
 def new_networks(
-    config: HOPConfig, shape: ViewShape, others: int, told: int, key: PRNGKeyArray
+    config: HOPConfig, shape: ViewShape, others: int, context: int, key: PRNGKeyArray
 ) -> Networks:
-    """Networks of one seat with so many co-players; `told`: how many numbers actor and critic see
+    """Networks of one seat with so many co-players; `context`: how many numbers actor and critic
+    see
     beside the ego view."""
     actor_key, critic_key, opponent_key = jax.random.split(key, 3)
     goal = 0 if config.direct_om else shape.goal_features
     with_goal = ViewShape(shape.planes, shape.features + goal, shape.actions)
-    wide = ViewShape(shape.planes, shape.features + told, shape.actions)
+    wide = ViewShape(shape.planes, shape.features + context, shape.actions)
     models = others if config.opponents == "separate" else 1
     opponents = jax.vmap(lambda key: network_by(config, with_goal, shape.actions, key, 0.01))(
         jax.random.split(opponent_key, models)
@@ -47,7 +48,7 @@ def warm_started(
     networks: Networks,
     seats: tuple[int, ...],
     separate: bool,
-    told: int,
+    context: int,
 ) -> Networks:
     """The networks [set, ...] with actor and critic from a PPO run, each seat's from the same seat
     if they are separate. What is told beside the ego view does not count in them yet.
@@ -65,7 +66,7 @@ def warm_started(
     else:
         rows = np.zeros(len(seats) if separate else 1, int)
     actor, critic = jax.tree.map(lambda x: x[rows], (state.actor, state.critic))
-    actor, critic = (_with_inputs(network, told) for network in (actor, critic))
+    actor, critic = (_with_inputs(network, context) for network in (actor, critic))
     loaded, wanted = (actor, critic), (networks.actor, networks.critic)
     if _form(loaded) != _form(wanted):
         raise UserError(

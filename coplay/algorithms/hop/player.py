@@ -13,15 +13,15 @@ from coplay.core.game import Game, State
 from coplay.core.goals import Goals
 from coplay.core.player import Insight, Memory, Player, View
 from coplay.models import belief as beliefs
-from coplay.models.goal_planning import (
-    Believed,
-    GoalWorld,
-    circumstances,
-    draw_goals,
+from coplay.models.goal_simulator import (
+    GoalHypothesis,
+    GoalSimulator,
+    belief_context,
     predict_others,
+    sample_goals,
 )
-from coplay.models.personas import ITSELF, Salt
-from coplay.models.random_goal import WithAimless, with_chance
+from coplay.models.personas import NO_PERSONA, PersonaSeed
+from coplay.models.random_goal import WithRandomGoal, with_random_goal
 from coplay.nn import categorical
 from coplay.nn.networks import Network, ViewShape, flatten
 from coplay.search.root import boltzmann, mean_over_draws, search
@@ -48,7 +48,7 @@ class HOPPlayer(Player):
     actor: Network
     critic: Network
     opponents: Network
-    salt: Salt
+    persona_seed: PersonaSeed
     config: HOPConfig = eqx.field(static=True)
     shape: ViewShape
     game_seats: int = eqx.field(static=True)
@@ -58,8 +58,8 @@ class HOPPlayer(Player):
     def start(self, copies: int) -> Memory:
         if self.config.direct_om:
             return ()
-        others, goals = self.game_seats - 1, self.shape.goals + self.config.expects_aimless
-        habits = self.shape.habits + self.config.expects_aimless
+        others, goals = self.game_seats - 1, self.shape.goals + self.config.expects_random
+        habits = self.shape.habits + self.config.expects_random
         first = beliefs.first_weights(self.config.prior, self.config.remember, habits)
         return HOPMemory(
             weights=jnp.broadcast_to(first, (copies, others, habits)),
@@ -68,7 +68,7 @@ class HOPPlayer(Player):
         )
 
     def goals(self, game: Game) -> Goals:
-        return aimed_at(game, self.config)
+        return goals_of(game, self.config)
 
     def habits(self, memory: HOPMemory) -> Float[Array, "copy other habit"]:
         """Probabilities of the co-players' habits."""
@@ -80,11 +80,13 @@ class HOPPlayer(Player):
         open_ = jax.vmap(goals.open)(state)[:, 1:]
         return goals.prior(self.habits(memory), memory.counts, open_)
 
-    def character(self, view: View) -> Int[Array, " copy"]:
+    def persona(self, view: View) -> Int[Array, " copy"]:
         """Who it is in this episode, see `coplay.models.personas`."""
         if not self.learning:
-            return jnp.full_like(view.time, ITSELF)
-        return self.config.who(self.salt, view.episode, self.shape.drives, self.game_seats)
+            return jnp.full_like(view.time, NO_PERSONA)
+        return self.config.who(
+            self.persona_seed, view.episode, self.shape.personas, self.game_seats
+        )
 
     # --- deciding ------------------------------------------------------------------------------
 
@@ -97,27 +99,27 @@ class HOPPlayer(Player):
             prior = self.prior(game, view.state, memory)
             fresh = jnp.ones_like(view.alive) if not config.intra else view.time == 0
             memory = memory._replace(belief=jnp.where(fresh[:, None, None], prior, memory.belief))
-        character = self.character(view)
+        persona = self.persona(view)
         if config.planner == "off":
-            logits = self.actor(self.situation(game, view, memory, character))
+            logits = self.actor(self.situation(game, view, memory, persona))
         else:
-            q = self.plan(game, key, view, memory, character)
-            beta = jnp.where(character == ITSELF, config.beta, config.character_beta)[:, None]
+            q = self.plan(game, key, view, memory, persona)
+            beta = jnp.where(persona == NO_PERSONA, config.beta, config.character_beta)[:, None]
             logits = boltzmann(q, view.observation.legal, beta, config.normalise_q, config.q_range)
-        logits = jnp.where((character == self.shape.drives)[:, None], 0.0, logits)
+        logits = jnp.where((persona == self.shape.personas)[:, None], 0.0, logits)
         if self.greedy:
-            logits = categorical.only_best(logits, view.observation.legal)
+            logits = categorical.greedy(logits, view.observation.legal)
         return logits, memory
 
     def situation(
-        self, game: Game, view: View, memory: Memory, character: Int[Array, " copy"]
+        self, game: Game, view: View, memory: Memory, persona: Int[Array, " copy"]
     ) -> Float[Array, "copy input"]:
         """What the actor sees: the ego view, the own drive, and what the others are believed to be
         after, as the mean of the features of their goals."""
         goals = None if self.config.direct_om else self.goals(game)
         belief = jnp.zeros((*view.time.shape, 0, 0)) if goals is None else memory.belief
-        told = circumstances(game, view.state, goals, belief, character, self.shape.drives)
-        return flatten(view.observation, told)
+        context = belief_context(game, view.state, goals, belief, persona, self.shape.personas)
+        return flatten(view.observation, context)
 
     def plan(
         self,
@@ -125,7 +127,7 @@ class HOPPlayer(Player):
         key: PRNGKeyArray,
         view: View,
         memory: Memory,
-        character: Int[Array, " copy"],
+        persona: Int[Array, " copy"],
     ) -> Float[Array, "copy action"]:
         """Q of every action: one search per draw of goals, averaged; or one for all of them. Trees
         are [draw * copy]."""
@@ -138,27 +140,29 @@ class HOPPlayer(Player):
             return jnp.broadcast_to(x, (draws, *x.shape)).reshape(-1, *x.shape[1:])
 
         state = jax.tree.map(repeated, view.state)
-        mind: Any = ()
+        hypothesis: Any = ()
         habits = belief = jnp.zeros((draws * copies, self.game_seats - 1, 0))
         if not config.direct_om:
             belief, counts, habits = (
                 repeated(x) for x in (memory.belief, memory.counts, self.habits(memory))
             )
-            luck = jax.random.uniform(goal_key, (belief.shape[0] * belief.shape[1],))
-            mind = Believed(draw_goals(luck.reshape(belief.shape[:2]), belief), counts)
-        world = GoalWorld(
+            uniform = jax.random.uniform(goal_key, (belief.shape[0] * belief.shape[1],))
+            hypothesis = GoalHypothesis(
+                sample_goals(uniform.reshape(belief.shape[:2]), belief), counts
+            )
+        world = GoalSimulator(
             self.actor,
             self.critic,
             self.opponents,
             habits,
             belief,
-            drive=repeated(character),
-            drives=self.shape.drives,
+            persona=repeated(persona),
+            personas=self.shape.personas,
             goals=None if config.direct_om else self.goals(game),
-            aimless=config.expects_aimless,
+            random_goal=config.expects_random,
             guides=config.guides and config.characters > 0,
         )
-        found = search(world, game, config.search_config, state, mind, seeds)
+        found = search(world, game, config.search_config, state, hypothesis, seeds)
         return mean_over_draws(found, view.observation.legal, draws)
 
     # --- believing -----------------------------------------------------------------------------
@@ -184,18 +188,18 @@ class HOPPlayer(Player):
         memory = memory._replace(counts=counts)
         open_ = jax.vmap(goals.open)(after)[:, 1:]
         prior = self.prior(game, after, memory)
-        belief = beliefs.after_step(belief, prior, realised >= 0, open_, config.expects_aimless)
+        belief = beliefs.after_step(belief, prior, realised >= 0, open_, config.expects_random)
         weights = memory.weights
         if config.inter:
             shown = jnp.where(over[:, None], goals.habit(counts), -1)
             chance = (
-                jnp.where(over[:, None], belief[..., -1], 0.0) if config.expects_aimless else 0.0
+                jnp.where(over[:, None], belief[..., -1], 0.0) if config.expects_random else 0.0
             )
             weights = beliefs.with_episode(config.remember, weights, shown, chance)
         counts = jnp.where(over[:, None, None], 0, counts).astype(jnp.int8)
         return HOPMemory(weights, counts, belief)
 
-    def note(self, memory: Memory) -> Float[Array, "copy other goal"] | None:
+    def record(self, memory: Memory) -> Float[Array, "copy other goal"] | None:
         """What is believed of the co-players."""
         return None if self.config.direct_om else memory.belief
 
@@ -205,11 +209,11 @@ class HOPPlayer(Player):
         if self.config.direct_om:
             none = jnp.zeros((*seen.legal.shape[:2], 0))
             return Insight(None, jnp.exp(predict_others(self.opponents, seen, none)))
-        log_probs = self.foreseen(game, view.state)
+        log_probs = self.predicted(game, view.state)
         action = jnp.sum(memory.belief[..., None] * jnp.exp(log_probs), axis=2)
         return Insight(memory.belief[..., : self.shape.goals], action)
 
-    def foreseen(self, game: Game, state: State) -> Float[Array, "copy other goal action"]:
+    def predicted(self, game: Game, state: State) -> Float[Array, "copy other goal action"]:
         """Log-probabilities of what each co-player does in `state`, for every goal it may have."""
         assert game.goals is not None
         seen = jax.tree.map(lambda x: x[:, 1:], jax.vmap(game.observe)(state))
@@ -217,21 +221,21 @@ class HOPPlayer(Player):
         log_probs = jax.vmap(
             lambda goal: predict_others(self.opponents, seen, goal), in_axes=2, out_axes=2
         )(features)
-        return with_chance(log_probs, seen.legal) if self.config.expects_aimless else log_probs
+        return with_random_goal(log_probs, seen.legal) if self.config.expects_random else log_probs
 
     def likelihood(
         self, game: Game, state: State, action: Int[Array, "copy other"]
     ) -> Float[Array, "copy other goal"]:
         """Log-probability of each co-player's action in `state`, for every goal it may have."""
-        log_probs = self.foreseen(game, state)
+        log_probs = self.predicted(game, state)
         taken = jnp.broadcast_to(action[..., None], log_probs.shape[:-1])
         return categorical.take(log_probs, taken)
 
 
-def aimed_at(game: Game, config: HOPConfig) -> Goals:
+def goals_of(game: Game, config: HOPConfig) -> Goals:
     """What co-players may be after."""
     assert game.goals is not None
-    return WithAimless(game.goals) if config.expects_aimless else game.goals
+    return WithRandomGoal(game.goals) if config.expects_random else game.goals
 
 
 def refuse_partial_views(game: Game) -> None:

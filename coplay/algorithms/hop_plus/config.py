@@ -7,7 +7,7 @@ from coplay.algorithms.ppo.config import PPOConfig
 from coplay.core.errors import UserError
 from coplay.models.goal_codes import GoalConfig
 from coplay.models.world_model import WorldConfig
-from coplay.search.planning import SearchConfig
+from coplay.search.simulator import SearchConfig
 
 
 @dataclass(frozen=True)

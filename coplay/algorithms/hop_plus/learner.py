@@ -23,8 +23,8 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from coplay.algorithms.hop_plus.config import HopPlusConfig
-from coplay.algorithms.hop_plus.imagined import Dreams
-from coplay.algorithms.hop_plus.models import HopPlusState, Models, Watched
+from coplay.algorithms.hop_plus.imagination import Imagination
+from coplay.algorithms.hop_plus.models import HopPlusState, Models, UpdateData
 from coplay.algorithms.hop_plus.player import HopPlusMemory, HopPlusPlayer, ego_first
 from coplay.algorithms.ppo.learner import PPO, PPOState
 from coplay.core.errors import UserError
@@ -33,9 +33,9 @@ from coplay.core.group import Group
 from coplay.core.learner import Learner
 from coplay.core.numerics import masked_mean
 from coplay.core.trajectory import Trajectory, of_seats
-from coplay.models.code_planning import told
+from coplay.models.code_simulator import with_codes
 from coplay.models.goal_codes import GoalModel, Steps, new_goal_model, refuse_unknown_features
-from coplay.models.imagination import Imagined
+from coplay.models.imagination import ImaginedRollout
 from coplay.models.opponent_model import accuracy
 from coplay.models.world_model import WorldModel, new_world_model, refuse_unseen
 from coplay.nn.networks import ViewShape
@@ -100,8 +100,8 @@ class HopPlus(Learner):
         return self.active == tuple(range(self.game_seats))
 
     @property
-    def _dreams(self) -> Dreams:
-        return Dreams(self.config, self.active, self._ppo._rows)
+    def _imagination(self) -> Imagination:
+        return Imagination(self.config, self.active, self._ppo._rows)
 
     @property
     def _models(self) -> Models:
@@ -139,8 +139,8 @@ class HopPlus(Learner):
             world=world,
             goals_optimiser=start(goals),
             world_optimiser=None if world is None else start(world),
-            lives=self._models.no_lives(goals.config.remembered),
-            steps=None if world is None else self._models.no_steps(),
+            chunks=self._models.no_chunks(goals.config.remembered),
+            steps=None if world is None else self._models.no_transitions(),
             lines=jnp.int32(0),
             rows=jnp.int32(0),
             rounds=jnp.int32(0),
@@ -195,17 +195,17 @@ class HopPlus(Learner):
         learner = dataclasses.replace(self, seats=(at,), active=(at,))
         return learner, state._replace(
             policy=policy,
-            lives=learner._models.no_lives(state.goals.config.remembered),
-            steps=None if state.world is None else learner._models.no_steps(),
+            chunks=learner._models.no_chunks(state.goals.config.remembered),
+            steps=None if state.world is None else learner._models.no_transitions(),
             lines=jnp.int32(0),
             rows=jnp.int32(0),
         )
 
     # --- from what was played to lines and steps -----------------------------------------------
 
-    def watch(self, game: Game, trajectory: Trajectory) -> Watched:
+    def training_data(self, game: Game, trajectory: Trajectory) -> UpdateData:
         steps, copies, seats = trajectory.alive.shape
-        assert trajectory.past is not None and trajectory.noted is not None
+        assert trajectory.past is not None and trajectory.recorded is not None
         joint = jax.vmap(jax.vmap(game.last_actions))(trajectory.after).astype(jnp.int32)
         alive = trajectory.alive
         # In a life that goes on, the next row is its next step.
@@ -225,12 +225,12 @@ class HopPlus(Learner):
         rows = (goes_on, trajectory.reward, trajectory.over)
         left, target = jax.lax.scan(backward, start, rows, reverse=True)[1]
 
-        def lines(x: Shaped[Array, "time copy seat *rest"]) -> Shaped[Array, "line time *rest"]:
+        def lines(x: Shaped[Array, "time copy seat *rest"]) -> Shaped[Array, "chunk time *rest"]:
             return jnp.moveaxis(x, 0, 2).reshape(copies * seats, steps, *x.shape[3:])
 
-        known = self._known(trajectory.noted[self.active])
+        known = self._known(trajectory.recorded[self.active])
         fresh = trajectory.past.first & (not self.config.keep_memory)
-        lives = Steps(
+        chunks = Steps(
             observation=jax.tree.map(lines, trajectory.observation),
             following=lines(trajectory.final.planes),
             joint=lines(ego_first(joint)),
@@ -242,12 +242,12 @@ class HopPlus(Learner):
         )
         after = jax.tree.map(lambda x: x[-1], trajectory.after)
         still = jax.vmap(game.alive)(after) & ~trajectory.over[-1][:, None]
-        return Watched(
+        return UpdateData(
             game=game,
-            lives=lives,
+            chunks=chunks,
             known=known,
             own=of_seats(trajectory, self.active),
-            surest=jnp.exp(jnp.max(trajectory.log_policy, axis=-1)),
+            oracle=jnp.exp(jnp.max(trajectory.log_policy, axis=-1)),
             alive=alive,
             joint=joint,
             begins=trajectory.past.first[..., 0],
@@ -257,13 +257,13 @@ class HopPlus(Learner):
             everyone_last=trajectory.last,
         )
 
-    def _known(self, noted: HopPlusMemory) -> HopPlusMemory:
+    def _known(self, recorded: HopPlusMemory) -> HopPlusMemory:
         """What players knew of all seats when they decided, [time, copy, seat, ...]. Active seats
         share a model, so all of them know the same."""
         if self._together:
-            return jax.tree.map(lambda x: jnp.moveaxis(x[:, :, :, 0], 1, 2), noted)
+            return jax.tree.map(lambda x: jnp.moveaxis(x[:, :, :, 0], 1, 2), recorded)
         place = (np.arange(self.game_seats) - self.active[0]) % self.game_seats
-        return jax.tree.map(lambda x: x[:, 0][:, :, place], noted)
+        return jax.tree.map(lambda x: x[:, 0][:, :, place], recorded)
 
     # --- learning ------------------------------------------------------------------------------
 
@@ -271,14 +271,17 @@ class HopPlus(Learner):
         self,
         key: PRNGKeyArray,
         state: HopPlusState,
-        trajectory: Watched,
+        trajectory: UpdateData,
         progress: Float[Array, ""],
     ) -> tuple[HopPlusState, dict[str, Float[Array, "seat *action"]]]:
         imagine_key, policy_key, goal_key, world_key = jax.random.split(key, 4)
-        own, metrics = self._with_codes(state.goals, trajectory), self._foreseen(state, trajectory)
+        own, metrics = (
+            self._with_codes(state.goals, trajectory),
+            self._prediction_metrics(state, trajectory),
+        )
         imagined = None
         if self.config.imagines:
-            imagined = self._dreams.dream(imagine_key, state, trajectory)
+            imagined = self._imagination.rollout(imagine_key, state, trajectory)
         policy, learned = self._learn_policy(policy_key, state.policy, own, imagined, progress)
         metrics |= learned
         state = self._models.fill(state._replace(policy=policy), trajectory)
@@ -287,20 +290,20 @@ class HopPlus(Learner):
         metrics |= {name: jnp.full(len(self.active), value) for name, value in terms.items()}
         return state._replace(rounds=state.rounds + 1), metrics
 
-    def _foreseen(self, state: HopPlusState, new: Watched) -> dict[str, Array]:
+    def _prediction_metrics(self, state: HopPlusState, new: UpdateData) -> dict[str, Array]:
         """How well co-players' actions were foreseen, before anything is learned from them, in some
         of the game copies."""
         seats = self.game_seats
         some = min(new.alive.shape[1], MEASURED) * seats
-        lives = jax.tree.map(lambda x: x[:some], new.lives)
+        chunks = jax.tree.map(lambda x: x[:some], new.chunks)
         z = jnp.moveaxis(new.known.z, 0, 2).reshape(-1, *new.known.z.shape[::3])[:some]
-        seen = state.goals.see(lives.observation)
-        log_probs = state.goals.foresee(seen, z, lives.observation.legal)
-        mask = lives.alive & jnp.asarray(np.tile(self._models.watched, some // seats))[:, None]
-        found = accuracy(log_probs, lives.joint[..., 0].astype(jnp.int32), mask)
+        seen = state.goals.see(chunks.observation)
+        log_probs = state.goals.predict_actions(seen, z, chunks.observation.legal)
+        mask = chunks.alive & jnp.asarray(np.tile(self._models.observed, some // seats))[:, None]
+        found = accuracy(log_probs, chunks.joint[..., 0].astype(jnp.int32), mask)
         count = len(self.active)
         # Who knew every policy would be right as often as their most probable actions are taken.
-        best = masked_mean(new.surest, new.alive & self._models.watched, None)
+        best = masked_mean(new.oracle, new.alive & self._models.observed, None)
         metrics = {
             "opponent_top1": jnp.full(count, found.top1),
             "opponent_best_top1": jnp.full(count, best),
@@ -313,7 +316,7 @@ class HopPlus(Learner):
             metrics[title] = jnp.broadcast_to(value, (count, *value.shape))
         return metrics
 
-    def _with_codes(self, goals: GoalModel, new: Watched) -> Trajectory:
+    def _with_codes(self, goals: GoalModel, new: UpdateData) -> Trajectory:
         """The own trajectory with views that are told the goal codes the players acted by."""
         own = new.own._replace(past=None, memory=None, episode_reward=None, episode_steps=None)  # type: ignore[arg-type]
         if self.config.goal == "none":
@@ -323,28 +326,28 @@ class HopPlus(Learner):
         if self.config.goal == "inferred":
             last_codes = goals.infer(self._after(goals, new), goals.see(new.everyone_last)).mean
         return own._replace(
-            observation=self._tell(own.observation, codes, new.alive),
+            observation=self._add_codes(own.observation, codes, new.alive),
             # At the horizon the code of the last step stands for the one after it.
-            final=self._tell(own.final, codes, new.alive),
-            last=self._tell(own.last, last_codes, new.last_alive),
+            final=self._add_codes(own.final, codes, new.alive),
+            last=self._add_codes(own.last, last_codes, new.last_alive),
         )
 
-    def _after(self, goals: GoalModel, new: Watched) -> Float[Array, "copy seat units"]:
+    def _after(self, goals: GoalModel, new: UpdateData) -> Float[Array, "copy seat units"]:
         """The memory of all seats after the last step and its reset."""
         copies, seats = new.alive.shape[1:]
 
-        def last(x: Shaped[Array, "line time *rest"]) -> Shaped[Array, "copy seat *rest"]:
+        def last(x: Shaped[Array, "chunk time *rest"]) -> Shaped[Array, "copy seat *rest"]:
             return x[:, -1].reshape(copies, seats, *x.shape[2:])
 
-        view = jax.tree.map(last, new.lives.observation)
+        view = jax.tree.map(last, new.chunks.observation)
         before = new.known.goals[-1]
-        after = goals.remember(before, goals.see(view), last(new.lives.joint))
+        after = goals.remember(before, goals.see(view), last(new.chunks.joint))
         after = jnp.where(new.alive[-1][..., None], after, before)
         # A new episode begins with an empty memory, unless memory is kept.
         ended = new.own.over[-1] & (not self.config.keep_memory)
         return jnp.where(ended[:, None, None], 0.0, after)
 
-    def _tell(
+    def _add_codes(
         self,
         views: Observation,
         codes: Float[Array, "*batch seat code"],
@@ -353,7 +356,7 @@ class HopPlus(Learner):
         """Views [..., own, ...] of the active seats with the codes of their co-players."""
         seats = self.game_seats
         order = (np.array(self.active)[:, None] + np.arange(1, seats)) % seats  # [own, other]
-        features = told(views.features, codes[..., order, :], alive[..., order])
+        features = with_codes(views.features, codes[..., order, :], alive[..., order])
         return views._replace(features=features)
 
     # --- PPO -----------------------------------------------------------------------------------
@@ -363,7 +366,7 @@ class HopPlus(Learner):
         key: PRNGKeyArray,
         state: PPOState,
         own: Trajectory,
-        imagined: Imagined | None,
+        imagined: ImaginedRollout | None,
         progress: Float[Array, ""],
     ) -> tuple[PPOState, dict[str, Float[Array, " seat"]]]:
         """PPO on real and imagined steps together; rewards, returns and, once there are imagined
@@ -375,7 +378,7 @@ class HopPlus(Learner):
         copy = np.arange(both.alive.shape[1])
         parts = {"real": copy < real}
         if imagined is not None:
-            first = real + self._dreams.counts(real)[0]
+            first = real + self._imagination.counts(real)[0]
             parts |= {"imagined": (copy >= real) & (copy < first), "strangers": copy >= first}
             parts = {name: part for name, part in parts.items() if part.any()}
         count = len(self.active)
@@ -395,7 +398,7 @@ class HopPlus(Learner):
         return (new if self.config.learn_policy else state), metrics
 
 
-def _joined(own: Trajectory, imagined: Imagined) -> Trajectory:
+def _joined(own: Trajectory, imagined: ImaginedRollout) -> Trajectory:
     """Real and imagined steps, the imagined copies behind the real ones."""
     fields = ("observation", "alive", "action", "log_policy", "reward", "terminated", "truncated")
     parts = {

@@ -39,14 +39,14 @@ class HopPlusState(NamedTuple):
     world: WorldModel | None
     goals_optimiser: Any
     world_optimiser: Any
-    lives: Steps
+    chunks: Steps
     steps: Transition | None
     lines: Int[Array, ""]
     rows: Int[Array, ""]
     rounds: Int[Array, ""]
 
 
-class Watched(NamedTuple):
+class UpdateData(NamedTuple):
     """What an update takes from a rollout.
 
     game, state: to imagine from; states [time, copy, ...]. lives: [copy * seat] lines of all seats.
@@ -58,10 +58,10 @@ class Watched(NamedTuple):
     """
 
     game: Game
-    lives: Steps
+    chunks: Steps
     known: HopPlusMemory
     own: Trajectory
-    surest: Float[Array, "time copy seat"]
+    oracle: Float[Array, "time copy seat"]
     alive: Bool[Array, "time copy seat"]
     joint: Int[Array, "time copy seat"]
     begins: Bool[Array, "time copy"]
@@ -85,7 +85,7 @@ class Models(NamedTuple):
             optax.clip_by_global_norm(1.0), optax.adam(self.config.model_rate, eps=1e-7)
         )
 
-    def no_lives(self, units: int) -> Steps:
+    def no_chunks(self, units: int) -> Steps:
         """A buffer of empty lines."""
         config, shape = self.config, self.shape
         size = (config.buffer_lines, config.line)
@@ -104,7 +104,7 @@ class Models(NamedTuple):
             start=jnp.zeros((config.buffer_lines, units)),
         )
 
-    def no_steps(self) -> Transition:
+    def no_transitions(self) -> Transition:
         """An empty buffer of own steps."""
         rows, shape = self.config.buffer_steps, self.shape
         return Transition(
@@ -118,31 +118,31 @@ class Models(NamedTuple):
         )
 
     @property
-    def watched(self) -> np.ndarray:
+    def observed(self) -> np.ndarray:
         """[seat] whether it is a co-player of an active seat."""
         return np.array(
             [any(own != seat for own in self.active) for seat in range(self.game_seats)]
         )
 
-    def fill(self, state: HopPlusState, new: Watched) -> HopPlusState:
+    def fill(self, state: HopPlusState, new: UpdateData) -> HopPlusState:
         """The buffers with what was played."""
         config, seats = self.config, self.game_seats
-        lines, steps = new.lives.alive.shape
+        lines, steps = new.chunks.alive.shape
         pieces = steps // config.line
 
-        def cut(x: Shaped[Array, "line time *rest"]) -> Shaped[Array, "piece slot *rest"]:
+        def cut(x: Shaped[Array, "chunk time *rest"]) -> Shaped[Array, "piece slot *rest"]:
             return x.reshape(lines * pieces, config.line, *x.shape[2:])
 
-        others = jnp.asarray(np.tile(self.watched, lines // seats))[:, None]
-        lives = new.lives._replace(start=None, alive=new.lives.alive & others)  # type: ignore[arg-type]
-        lives = jax.tree.map(cut, lives)
+        others = jnp.asarray(np.tile(self.observed, lines // seats))[:, None]
+        chunks = new.chunks._replace(start=None, alive=new.chunks.alive & others)  # type: ignore[arg-type]
+        chunks = jax.tree.map(cut, chunks)
         rest = jnp.arange(config.line - 1, -1, -1)
         memory = jnp.moveaxis(new.known.goals, 0, 2).reshape(lines, steps, -1)
-        lives = lives._replace(left=jnp.minimum(lives.left, rest), start=cut(memory)[:, 0])
+        chunks = chunks._replace(left=jnp.minimum(chunks.left, rest), start=cut(memory)[:, 0])
         # Lines without a step of anybody in the game are not kept.
-        kept, number = _newest(state.lives, lives, jnp.any(lives.alive, axis=1))
+        kept, number = _newest(state.chunks, chunks, jnp.any(chunks.alive, axis=1))
         state = state._replace(
-            lives=kept, lines=jnp.minimum(state.lines + number, config.buffer_lines)
+            chunks=kept, lines=jnp.minimum(state.lines + number, config.buffer_lines)
         )
         if state.world is None or state.steps is None:
             return state
@@ -181,7 +181,7 @@ class Models(NamedTuple):
         terms: dict[str, Float[Array, ""]] = {}
         inferred = config.goal == "inferred"
 
-        def steps_of(
+        def learn_model(
             loss: Any, model: Any, optimiser: Any, size: int, filled: Array, held: int, key: Any
         ) -> tuple[Any, Any, dict]:
             index_key, loss_key = jax.random.split(key)
@@ -206,13 +206,13 @@ class Models(NamedTuple):
             return as_model(flat), changed, jax.tree.map(jnp.mean, found)
 
         if config.learn_opponents:
-            lives = state.lives
+            chunks = state.chunks
 
             def goals_loss(model: GoalModel, index: Array, key: Any) -> tuple[Array, dict]:
-                batch = jax.tree.map(lambda x: x[index], lives)
+                batch = jax.tree.map(lambda x: x[index], chunks)
                 return goal_loss(model, batch, key, 1.0, inferred, config.goal_config)
 
-            goals, changed, found = steps_of(
+            goals, changed, found = learn_model(
                 goals_loss,
                 state.goals,
                 state.goals_optimiser,
@@ -234,7 +234,7 @@ class Models(NamedTuple):
                 right = jnp.all(likely == after, axis=(1, 2, 3)).astype(jnp.float32)
                 return loss, terms | {"world_exact": masked_mean(right, batch.alive, None)}
 
-            world, changed, found = steps_of(
+            world, changed, found = learn_model(
                 steps_loss,
                 state.world,
                 state.world_optimiser,

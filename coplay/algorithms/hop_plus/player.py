@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
 from coplay.algorithms.hop_plus.config import HopPlusConfig
 from coplay.core.game import Game, State
 from coplay.core.player import SEATS, Insight, Memory, Player, View
-from coplay.models.code_planning import CodeWorld, told
+from coplay.models.code_simulator import CodeSimulator, with_codes
 from coplay.models.goal_codes import GoalModel
 from coplay.models.goal_inference import Prototypes
 from coplay.models.world_model import WorldModel
@@ -103,19 +103,19 @@ class HopPlusPlayer(Player):
             observation = view.observation
             if config.goal != "none":
                 alive = jax.vmap(game.alive)(view.state)[:, 1:]
-                features = told(observation.features, mean[:, 1:], alive)
+                features = with_codes(observation.features, mean[:, 1:], alive)
                 observation = observation._replace(features=features)
             logits = self.actor(flatten(observation, self.identity))
         else:
             code_key, seed_key = jax.random.split(key)
-            z = self.drawn_codes(code_key, memory, spread)
+            z = self.sample_codes(code_key, memory, spread)
             q = self.plan(game, seed_key, view, z, mean[:, 1:])
             logits = boltzmann(q, legal, config.beta, True, config.q_range)
         if self.greedy:
-            logits = categorical.only_best(logits, legal)
+            logits = categorical.greedy(logits, legal)
         return logits, memory
 
-    def drawn_codes(
+    def sample_codes(
         self, key: PRNGKeyArray, memory: HopPlusMemory, spread: Float[Array, "copy seat code"]
     ) -> Float[Array, "draw copy other code"]:
         """Codes that the co-players may have: prototypes as probable as they are, or normal around
@@ -123,8 +123,8 @@ class HopPlusPlayer(Player):
         mean, spread, draws = memory.z[:, 1:], spread[:, 1:], self.config.draws
         inference = self.goals.inference
         if isinstance(inference, Prototypes) and self.config.goal == "inferred":
-            luck = jax.random.uniform(key, (draws * math.prod(mean.shape[:2]),))
-            return inference.drawn(luck.reshape(draws, *mean.shape[:2]), memory.goals[:, 1:])
+            uniform = jax.random.uniform(key, (draws * math.prod(mean.shape[:2]),))
+            return inference.sample(uniform.reshape(draws, *mean.shape[:2]), memory.goals[:, 1:])
         noise = jax.random.normal(key, (draws * mean.size,)).reshape(draws, *mean.shape)
         return mean + spread * noise
 
@@ -149,7 +149,7 @@ class HopPlusPlayer(Player):
             lambda x: jnp.broadcast_to(x, (config.draws, *x.shape)).reshape(-1, *x.shape[1:]), state
         )
         seeds = jax.random.bits(key, (config.draws * copies,), jnp.uint32)
-        world = CodeWorld(
+        world = CodeSimulator(
             self.actor,
             self.critic,
             self.goals,
@@ -175,7 +175,7 @@ class HopPlusPlayer(Player):
             new = jnp.where(over[:, None, None], 0.0, new)
         return memory._replace(goals=everyone(new[:, 0]) if self.together else new)
 
-    def note(self, memory: Memory) -> HopPlusMemory:
+    def record(self, memory: Memory) -> HopPlusMemory:
         """What it knew when it decided: of all, ego-first; of oneself alone if `together`."""
         count = 1 if self.together else self.game_seats
         return jax.tree.map(lambda x: x[:, :count], memory)
@@ -184,4 +184,6 @@ class HopPlusPlayer(Player):
         """Actions foreseen by the opponent model with the inferred codes."""
         views = jax.vmap(game.observe)(view.state)
         others, z = jax.tree.map(lambda x: x[:, 1:], (views, memory.z))
-        return Insight(None, jnp.exp(self.goals.foresee(self.goals.see(others), z, others.legal)))
+        return Insight(
+            None, jnp.exp(self.goals.predict_actions(self.goals.see(others), z, others.legal))
+        )

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 
 from coplay.core.errors import UserError
 from coplay.nn.layers import Activation
-from coplay.nn.recurrent_cells import Recall
+from coplay.nn.recurrent_cells import MemoryKind
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class MAPPOConfig:
     critic: Literal["own", "global", "agent-specific"] = "agent-specific"
     """What the critic sees: the seat's own view (independent PPO); the state of the world, or all
     seats' views where a game has none; both. All but own come with the seat's number."""
-    memory: Recall = "none"
+    memory: MemoryKind = "none"
     """Memory of actor and critic: none, a gated recurrent unit, or a long short-term memory. It is
     emptied when an episode begins."""
     units: int = 64

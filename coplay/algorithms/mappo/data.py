@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
-from coplay.algorithms.mappo.player import Remembered
+from coplay.algorithms.mappo.player import MAPPOMemory
 from coplay.core.game import Game, Observation
 from coplay.core.trajectory import Trajectory, rows_where
-from coplay.nn.global_state import world_of_all
+from coplay.nn.global_state import global_state_of_all
 from coplay.rl import value_norm
 
 
@@ -40,20 +40,20 @@ class MAPPOState(NamedTuple):
     target: Any = ()
 
 
-class Seen(NamedTuple):
+class UpdateData(NamedTuple):
     """What is learned from. trajectory: of the active seats. world, final, last: the world as the
     seats' critics are shown it, [time, copy, seat, number], after steps in which an episode was
     cut, and after the last step [copy, seat, number]; None where the own view is all there is.
     after: [time, copy, seat, ...] what the players remembered after each step."""
 
     trajectory: Trajectory
-    after: Remembered
-    world: Float[Array, "*set time copy seat number"] | None = None
+    after: MAPPOMemory
+    global_state: Float[Array, "*set time copy seat number"] | None = None
     final: Float[Array, "*set time copy seat number"] | None = None
     last: Float[Array, "*set copy seat number"] | None = None
 
 
-class Batch(NamedTuple):
+class MAPPOBatch(NamedTuple):
     """Samples of one parameter set, [row, time, seat of the set, ...]; a row is a game copy, or a
     piece of one that is contiguous in time.
 
@@ -72,7 +72,7 @@ class Batch(NamedTuple):
     acting: Bool[Array, "row time seat"]
     action: Int[Array, "row time seat"]
     log_policy: Float[Array, "row time seat action"]
-    memory: Remembered
+    memory: MAPPOMemory
     value: Any = None
     advantage: Any = None
     target: Any = None
@@ -90,7 +90,7 @@ def samples(x: Shaped[Array, "row time *rest"]) -> Shaped[Array, "sample *rest"]
     return x.reshape(-1, *x.shape[2:])
 
 
-def cut(batch: Batch, after: Remembered, length: int) -> Batch:
+def cut(batch: MAPPOBatch, after: MAPPOMemory, length: int) -> MAPPOBatch:
     """Rollouts of game copies cut into pieces of `length` steps, one after the other in time, which
     begin with the memories as they were; after: memories after each step, [copy, time, ...]."""
     copies, steps = batch.alive.shape[:2]
@@ -105,7 +105,7 @@ def cut(batch: Batch, after: Remembered, length: int) -> Batch:
     return rest._replace(memory=jax.tree.map(lambda x: x.reshape(rows, 1, *x.shape[2:]), memory))
 
 
-def by_seat(seen: Seen) -> Seen:
+def by_seat(seen: UpdateData) -> UpdateData:
     """What was seen by each seat alone, as [seat, time, copy, 1, ...]."""
     trajectory = seen.trajectory
     seats = trajectory.alive.shape[2]
@@ -113,33 +113,37 @@ def by_seat(seen: Seen) -> Seen:
     late = (trajectory.last, trajectory.memory, seen.last)
     last, memory, last_world = jax.tree.map(lambda x: jnp.moveaxis(x, 1, 0)[:, :, None], late)
     rest = trajectory._replace(over=None, last=None, memory=None)  # type: ignore[arg-type]
-    rest, after, world, final = jax.tree.map(
-        lambda x: jnp.moveaxis(x, 2, 0)[:, :, :, None], (rest, seen.after, seen.world, seen.final)
+    rest, after, global_state, final = jax.tree.map(
+        lambda x: jnp.moveaxis(x, 2, 0)[:, :, :, None],
+        (rest, seen.after, seen.global_state, seen.final),
     )
     rest = rest._replace(over=over, last=last, memory=memory)
-    return Seen(rest, after, world, final, last_world)
+    return UpdateData(rest, after, global_state, final, last_world)
 
 
-def remembered(trajectory: Trajectory, seats: tuple[int, ...]) -> Remembered:
+def remembered(trajectory: Trajectory, seats: tuple[int, ...]) -> MAPPOMemory:
     """What the players of a learner's seats remembered after each step, [time, copy, seat, ...];
     arrays of width 0 where they have no memory."""
-    noted = trajectory.noted[seats]
-    if noted is None:
+    recorded = trajectory.recorded[seats]
+    if recorded is None:
         none = jnp.zeros((*trajectory.alive.shape[:2], len(seats), 0))
-        return Remembered(none, none, none, none)
-    return jax.tree.map(lambda x: jnp.moveaxis(x, 1, 2), noted)
+        return MAPPOMemory(none, none, none, none)
+    return jax.tree.map(lambda x: jnp.moveaxis(x, 1, 2), recorded)
 
 
-def worlds(game: Game, trajectory: Trajectory, seats: tuple[int, ...]) -> tuple[Array, ...]:
-    """The world as the critics of some seats are shown it, as in `Seen`: at every step, after steps
+def global_states(game: Game, trajectory: Trajectory, seats: tuple[int, ...]) -> tuple[Array, ...]:
+    """The world as the critics of some seats are shown it, as in `UpdateData`: at every step,
+    after steps
     in which an episode was cut (0 elsewhere), and after the last step."""
     index = np.array(seats)
-    world = world_of_all(game, trajectory.state, trajectory.observation, 2)[:, :, index]
+    global_state = global_state_of_all(game, trajectory.state, trajectory.observation, 2)[
+        :, :, index
+    ]
 
     def after(row: tuple[Any, Observation]) -> Array:
-        return world_of_all(game, row[0], row[1], 1)[:, index]
+        return global_state_of_all(game, row[0], row[1], 1)[:, index]
 
     rows = (trajectory.after, trajectory.final)
     final = rows_where(after, jnp.any(trajectory.truncated, axis=-1), rows)
     # Where the last step ended an episode, what follows it is not asked for.
-    return world, final, after(jax.tree.map(lambda x: x[-1], rows))
+    return global_state, final, after(jax.tree.map(lambda x: x[-1], rows))

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Shaped
 
-from coplay.algorithms.mappo.data import Batch, Context, MAPPOState, Parameters, samples
+from coplay.algorithms.mappo.data import Context, MAPPOBatch, MAPPOState, Parameters, samples
 from coplay.core.numerics import masked_mean
 from coplay.nn import categorical
 from coplay.nn.layers import Linear
@@ -17,7 +17,9 @@ from coplay.rl.nonstationarity import js_distance, mean_cosine, policy_shift
 PROBE = 256  # steps of game copies that are looked at, and at most an eighth of a rollout
 
 
-def moved(learner: Any, learning: MAPPOState, batch: Batch) -> dict[str, Float[Array, "set seat"]]:
+def moved(
+    learner: Any, learning: MAPPOState, batch: MAPPOBatch
+) -> dict[str, Float[Array, "set seat"]]:
     """What the new policies are beside those that played, and beside each other; `batch` [set, row,
     ...]. diversity: mean distance of an agent's policy from the others' on what the agent saw."""
     rows, length = batch.alive.shape[1:3]
@@ -51,7 +53,7 @@ def _together(x: Shaped[Array, "set row time seat *rest"]) -> Shaped[Array, "sam
 def _policies(
     learner: Any,
     parameters: Parameters,
-    part: Batch,
+    part: MAPPOBatch,
     context: Context | None,
     shift: Int[Array, ""],
 ) -> Float[Array, "set row time seat action"]:
@@ -59,14 +61,14 @@ def _policies(
     if learner._separate:
         parameters = jax.tree.map(lambda x: jnp.roll(x, -shift, axis=0), parameters)
 
-    def one(parameters: Parameters, part: Batch, context: Context | None) -> Array:
+    def one(parameters: Parameters, part: MAPPOBatch, context: Context | None) -> Array:
         part, context = learner._as_others(part, context, shift)
         return learner._policies(parameters, part, context)
 
     return jax.vmap(one)(parameters, part, context)
 
 
-def _agreement(learner: Any, learning: MAPPOState, part: Batch) -> Float[Array, " all"]:
+def _agreement(learner: Any, learning: MAPPOState, part: MAPPOBatch) -> Float[Array, " all"]:
     """Mean cosine of each agent's policy gradient with those of the others, on the last layer of
     the actor that they share: there a gradient costs no way back through the network."""
     parameters, part = jax.tree.map(lambda x: x[0], (learning.parameters, part))

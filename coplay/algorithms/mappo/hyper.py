@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from coplay.algorithms.mappo.data import Batch, Context, MAPPOState, Parameters
+from coplay.algorithms.mappo.data import Context, MAPPOBatch, MAPPOState, Parameters
 from coplay.algorithms.mappo.hyper_config import HyperMAPPOConfig
 from coplay.algorithms.mappo.learner import MAPPO
 from coplay.algorithms.mappo.player import Hyper, PlayConfig, context_inputs
@@ -74,7 +74,7 @@ class HyperMAPPO(MAPPO):
             channels=config.channels if config.network == "cnn" and shape.planes[0] else (),
             activation=config.activation,
             attention=config.context != "local",
-            recall=config.context_memory,
+            memory_kind=config.context_memory,
             units=config.context_units,
             latent=config.latent,
         )
@@ -114,8 +114,8 @@ class HyperMAPPO(MAPPO):
         return super()._alike or (self._on and self.config.increments == "team")
 
     @property
-    def _recalls(self) -> bool:
-        return self._on or super()._recalls
+    def _recurrent(self) -> bool:
+        return self._on or super()._recurrent
 
     @property
     def play_config(self) -> PlayConfig:
@@ -145,11 +145,11 @@ class HyperMAPPO(MAPPO):
             return super()._known(own, trajectory, identity)
         assert trajectory.past is not None
         first, action, reward = (by_copy(x) for x in trajectory.past)
-        told = identity if self.config.ids else None
+        sees_id = identity if self.config.ids else None
         slow = self.config.context == "slow"
-        return context_inputs(own, first, action, reward, told, self.shape.actions, slow)
+        return context_inputs(own, first, action, reward, sees_id, self.shape.actions, slow)
 
-    def _context(self, hyper: Any, batch: Batch) -> Context | None:
+    def _context(self, hyper: Any, batch: MAPPOBatch) -> Context | None:
         if not self._on:
             return None
         config, memory = self.config, batch.memory
@@ -185,14 +185,14 @@ class HyperMAPPO(MAPPO):
         return jnp.concatenate([view, context.now], axis=-1)
 
     def _as_others(
-        self, batch: Batch, context: Context | None, shift: Int[Array, ""]
-    ) -> tuple[Batch, Context | None]:
+        self, batch: MAPPOBatch, context: Context | None, shift: Int[Array, ""]
+    ) -> tuple[MAPPOBatch, Context | None]:
         if context is not None:
             context = context._replace(now=jnp.roll(context.now, -shift, axis=2))
         return super()._as_others(batch, context, shift)
 
     def _penalty(
-        self, parameters: Parameters, state: MAPPOState, batch: Batch, context: Context | None
+        self, parameters: Parameters, state: MAPPOState, batch: MAPPOBatch, context: Context | None
     ) -> tuple[Float[Array, ""] | float, dict[str, Float[Array, " seat"]]]:
         if context is None or parameters.hyper.heads is None:
             return 0.0, {}
@@ -233,7 +233,7 @@ class HyperMAPPO(MAPPO):
         return state._replace(target=target)
 
     def _increments(
-        self, parameters: Parameters, batch: Batch, context: Context | None
+        self, parameters: Parameters, batch: MAPPOBatch, context: Context | None
     ) -> dict[str, Float[Array, " seat"]]:
         if context is None or parameters.hyper.heads is None:
             return super()._increments(parameters, batch, context)

@@ -21,13 +21,13 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from coplay.algorithms.mappo import data as data
 from coplay.algorithms.mappo.config import MAPPOConfig
-from coplay.algorithms.mappo.data import Batch, Context, MAPPOState, Parameters, Seen
+from coplay.algorithms.mappo.data import Context, MAPPOBatch, MAPPOState, Parameters, UpdateData
 from coplay.algorithms.mappo.diagnostics import moved
 from coplay.algorithms.mappo.player import (
     Hyper,
+    MAPPOMemory,
     MAPPOPlayer,
     PlayConfig,
-    Remembered,
     critic_inputs,
 )
 from coplay.algorithms.mappo.seam import WithoutHypernetwork
@@ -39,7 +39,7 @@ from coplay.core.numerics import masked_mean
 from coplay.core.player import Player
 from coplay.core.trajectory import Trajectory, of_seats, rows_where
 from coplay.nn import categorical
-from coplay.nn.layer_norm import NormedNetwork
+from coplay.nn.layer_norm import LayerNormNetwork
 from coplay.nn.networks import ViewShape, flatten
 from coplay.nn.recurrent_cells import memory_size
 from coplay.rl import parameter_sets as sets
@@ -59,13 +59,13 @@ class MAPPO(WithoutHypernetwork):
 
     @property
     def declared_inputs(self) -> tuple[str, ...]:
-        told = ("identity",) if self.config.parameters in ("shared+id", "separate") else ()
-        return ("view", *told, *(("memory",) if self.config.memory != "none" else ()))
+        sees_id = ("identity",) if self.config.parameters in ("shared+id", "separate") else ()
+        return ("view", *sees_id, *(("memory",) if self.config.memory != "none" else ()))
 
     @property
     def declared_data(self) -> tuple[str, ...]:
-        world = self.shape.world and self.config.critic != "own"
-        return (".trajectory.reward", *((".world",) if world else ()))
+        global_state = self.shape.global_state and self.config.critic != "own"
+        return (".trajectory.reward", *((".global_state",) if global_state else ()))
 
     def parameters(self, state: MAPPOState) -> Parameters:
         return state.parameters
@@ -103,7 +103,7 @@ class MAPPO(WithoutHypernetwork):
     @property
     def _more_inputs(self) -> int:
         """How many inputs the actor has beside the view."""
-        return self.game_seats if self._told else 0
+        return self.game_seats if self._sees_id else 0
 
     @property
     def _critic_shape(self) -> tuple[tuple[int, int, int], int]:
@@ -111,9 +111,9 @@ class MAPPO(WithoutHypernetwork):
         shape, sees = self.shape, self.config.critic
         if sees == "own":
             return shape.planes, shape.features
-        if sees == "global" and shape.world:
-            return (0, 0, 0), shape.world + self.game_seats
-        return shape.planes, shape.features + shape.world + self.game_seats
+        if sees == "global" and shape.global_state:
+            return (0, 0, 0), shape.global_state + self.game_seats
+        return shape.planes, shape.features + shape.global_state + self.game_seats
 
     def _network(
         self,
@@ -122,9 +122,9 @@ class MAPPO(WithoutHypernetwork):
         outputs: int,
         key: PRNGKeyArray,
         scale: float,
-    ) -> NormedNetwork:
+    ) -> LayerNormNetwork:
         config = self.config
-        return NormedNetwork(
+        return LayerNormNetwork(
             ViewShape(planes, features, self.shape.actions),
             outputs,
             key=key,
@@ -132,7 +132,7 @@ class MAPPO(WithoutHypernetwork):
             channels=config.channels if config.network == "cnn" and planes[0] else (),
             activation=config.activation,
             layer_norm=config.layer_norm,
-            recall=config.memory,
+            memory_kind=config.memory,
             units=config.units,
             head_scale=scale,
         )
@@ -155,7 +155,7 @@ class MAPPO(WithoutHypernetwork):
         return sets.separate(self)
 
     @property
-    def _told(self) -> bool:
+    def _sees_id(self) -> bool:
         """Whether actors see their seat's number."""
         return self.config.parameters == "shared+id"
 
@@ -165,13 +165,13 @@ class MAPPO(WithoutHypernetwork):
         return self.config.parameters == "shared"
 
     @property
-    def _recalls(self) -> bool:
+    def _recurrent(self) -> bool:
         """Whether anything has a memory."""
         return self.config.memory != "none"
 
     def check_rollout(self, steps: int) -> None:
         length = self.config.chunk
-        if self._recalls and length < steps and steps % length:
+        if self._recurrent and length < steps and steps % length:
             raise UserError(f"chunk ({length}) must divide the steps of a rollout ({steps})")
 
     @property
@@ -209,9 +209,16 @@ class MAPPO(WithoutHypernetwork):
         greedy: bool = False,
     ) -> MAPPOPlayer:
         hyper = parameters.hyper if isinstance(parameters.hyper, Hyper) else None
-        critic = parameters.critic if self._recalls else None
+        critic = parameters.critic if self._recurrent else None
         return MAPPOPlayer(
-            parameters.actor, critic, hyper, identities, team, self.play_config, self._told, greedy
+            parameters.actor,
+            critic,
+            hyper,
+            identities,
+            team,
+            self.play_config,
+            self._sees_id,
+            greedy,
         )
 
     def alone(self, state: MAPPOState, seat: int, at: int) -> tuple["MAPPO", MAPPOState]:
@@ -219,19 +226,19 @@ class MAPPO(WithoutHypernetwork):
 
     # --- learning ------------------------------------------------------------------------------
 
-    def watch(self, game: Game, trajectory: Trajectory) -> Seen:
+    def training_data(self, game: Game, trajectory: Trajectory) -> UpdateData:
         """The part of its own seats, and the world as their critics are shown it."""
         own = of_seats(trajectory, self.active)
         after = data.remembered(trajectory, self.active)
-        if self.config.critic == "own" or game.views_show_all:
-            return Seen(own, after)
-        return Seen(own, after, *data.worlds(game, trajectory, self.active))
+        if self.config.critic == "own" or game.view_is_global:
+            return UpdateData(own, after)
+        return UpdateData(own, after, *data.global_states(game, trajectory, self.active))
 
     def update(
         self,
         key: PRNGKeyArray,
         state: MAPPOState,
-        trajectory: Seen,
+        trajectory: UpdateData,
         progress: Float[Array, ""],
     ) -> tuple[MAPPOState, dict[str, Float[Array, " seat"]]]:
         rows, minibatches = self._rows, self.config.minibatches
@@ -265,7 +272,7 @@ class MAPPO(WithoutHypernetwork):
         self,
         key: PRNGKeyArray,
         state: MAPPOState,
-        trajectory: Seen,
+        trajectory: UpdateData,
         progress: Float[Array, ""],
     ) -> dict[str, Any]:
         learning = jax.tree.map(lambda x: x[self._rows], state)
@@ -273,15 +280,15 @@ class MAPPO(WithoutHypernetwork):
         gradients, terms = sets.over_sets(self._gradients)(learning, batch)
         return sets.stages(batch, terms, gradients)
 
-    def first_ratio(self, state: MAPPOState, trajectory: Seen) -> Float[Array, " seat"]:
+    def first_ratio(self, state: MAPPOState, trajectory: UpdateData) -> Float[Array, " seat"]:
         learning = jax.tree.map(lambda x: x[self._rows], state)
         learning, batch, _ = self._prepared(learning, trajectory)
         terms = sets.over_sets(lambda s, b: self._loss(s.parameters, s, b)[1])(learning, batch)
         return terms["ratio_error"].reshape(-1)
 
     def _prepared(
-        self, learning: MAPPOState, seen: Seen
-    ) -> tuple[MAPPOState, Batch, dict[str, Float[Array, "set seat"]]]:
+        self, learning: MAPPOState, seen: UpdateData
+    ) -> tuple[MAPPOState, MAPPOBatch, dict[str, Float[Array, "set seat"]]]:
         """Sets with their statistics brought up to date, samples [set, row, ...] to learn from, and
         what is known before learning."""
         by_set = data.by_seat(seen) if self._separate else jax.tree.map(lambda x: x[None], seen)
@@ -291,8 +298,8 @@ class MAPPO(WithoutHypernetwork):
         return sets.over_sets(self._prepare)(learning, by_set, identity)
 
     def _prepare(
-        self, state: MAPPOState, seen: Seen, identity: Float[Array, "seat seats"]
-    ) -> tuple[MAPPOState, Batch, dict[str, Float[Array, " seat"]]]:
+        self, state: MAPPOState, seen: UpdateData, identity: Float[Array, "seat seats"]
+    ) -> tuple[MAPPOState, MAPPOBatch, dict[str, Float[Array, " seat"]]]:
         config, trajectory = self.config, seen.trajectory
         batch = self._whole(seen, identity)
         after = jax.tree.map(by_copy, seen.after)
@@ -303,8 +310,8 @@ class MAPPO(WithoutHypernetwork):
 
         def following(row: tuple[Observation, Array | None, Array, Array]) -> Array:
             """The value after a step that did not end the episode for the seat."""
-            observation, world, memory, latent = row
-            shown = critic_inputs(config.critic, flatten(observation), world, identity)
+            observation, global_state, memory, latent = row
+            shown = critic_inputs(config.critic, flatten(observation), global_state, identity)
             generated = self._critic_generated(state.parameters.hyper, latent)
             return critic.step(shown, memory, generated)[0][..., 0] * deviation + mean
 
@@ -341,17 +348,17 @@ class MAPPO(WithoutHypernetwork):
         )
         return state, self._pieces(batch, after), metrics
 
-    def _whole(self, seen: Seen, identity: Float[Array, "seat seats"]) -> Batch:
+    def _whole(self, seen: UpdateData, identity: Float[Array, "seat seats"]) -> MAPPOBatch:
         """Whole rollouts of game copies, without what the critic makes of them."""
         trajectory = seen.trajectory
         assert trajectory.past is not None
         observation = jax.tree.map(by_copy, trajectory.observation)
         own, alive = flatten(observation), by_copy(trajectory.alive)
-        world = None if seen.world is None else by_copy(seen.world)
+        global_state = None if seen.global_state is None else by_copy(seen.global_state)
         ids = jnp.broadcast_to(identity, (*own.shape[:-1], identity.shape[-1]))
-        return Batch(
-            view=jnp.concatenate([own, ids], axis=-1) if self._told else own,
-            critic=critic_inputs(self.config.critic, own, world, identity),
+        return MAPPOBatch(
+            view=jnp.concatenate([own, ids], axis=-1) if self._sees_id else own,
+            critic=critic_inputs(self.config.critic, own, global_state, identity),
             context=self._known(own, trajectory, identity),
             legal=observation.legal,
             first=by_copy(trajectory.past.first),
@@ -362,11 +369,11 @@ class MAPPO(WithoutHypernetwork):
             memory=jax.tree.map(lambda x: x[:, None], trajectory.memory),
         )
 
-    def _pieces(self, batch: Batch, after: Remembered) -> Batch:
+    def _pieces(self, batch: MAPPOBatch, after: MAPPOMemory) -> MAPPOBatch:
         """Rollouts cut into pieces that begin with the memories as they were; after: memories after
         each step, [copy, time, seat, ...]."""
         steps, length = batch.alive.shape[1], self.config.chunk
-        if not self._recalls or length >= steps:
+        if not self._recurrent or length >= steps:
             return batch
         self.check_rollout(steps)
         return data.cut(batch, after, length)
@@ -374,7 +381,7 @@ class MAPPO(WithoutHypernetwork):
     # --- the loss and the steps ------------------------------------------------------------------
 
     def _policies(
-        self, parameters: Parameters, batch: Batch, context: Context | None
+        self, parameters: Parameters, batch: MAPPOBatch, context: Context | None
     ) -> Float[Array, "row time seat action"]:
         """Log-policies of all samples."""
         logits, _ = parameters.actor.unroll(
@@ -387,7 +394,7 @@ class MAPPO(WithoutHypernetwork):
         return categorical.log_policy(logits, batch.legal)
 
     def _loss(
-        self, parameters: Parameters, state: MAPPOState, batch: Batch
+        self, parameters: Parameters, state: MAPPOState, batch: MAPPOBatch
     ) -> tuple[Float[Array, ""], dict[str, Float[Array, " seat"]]]:
         """The loss of one parameter set on some samples, and its terms per seat."""
         config = self.config
@@ -426,13 +433,13 @@ class MAPPO(WithoutHypernetwork):
         return loss + penalty, terms._asdict() | more | {"ratio_error": jnp.max(error, axis=0)}
 
     def _gradients(
-        self, state: MAPPOState, batch: Batch
+        self, state: MAPPOState, batch: MAPPOBatch
     ) -> tuple[Parameters, dict[str, Float[Array, " seat"]]]:
         """Gradients of all parts of one parameter set, and the loss's terms per seat."""
         return jax.grad(self._loss, has_aux=True)(state.parameters, state, batch)
 
     def _step(
-        self, state: MAPPOState, batch: Batch, left: Float[Array, ""]
+        self, state: MAPPOState, batch: MAPPOBatch, left: Float[Array, ""]
     ) -> tuple[MAPPOState, dict[str, Float[Array, " seat"]]]:
         """One gradient step of one parameter set on one minibatch."""
         gradients, terms = self._gradients(state, batch)
@@ -453,11 +460,11 @@ class MAPPO(WithoutHypernetwork):
         return self._synchronised(state), terms
 
     def _as_others(
-        self, batch: Batch, context: Context | None, shift: Int[Array, ""]
-    ) -> tuple[Batch, Context | None]:
+        self, batch: MAPPOBatch, context: Context | None, shift: Int[Array, ""]
+    ) -> tuple[MAPPOBatch, Context | None]:
         """What the agent `shift` seats further on would be given in the place of each agent: the
         agent's view with the other's number and context."""
-        if self._told:
+        if self._sees_id:
             seats = self.game_seats
             ids = jnp.roll(batch.view[..., -seats:], -shift, axis=2)
             batch = batch._replace(view=jnp.concatenate([batch.view[..., :-seats], ids], axis=-1))

@@ -15,13 +15,13 @@ from coplay.core.game import Game
 from coplay.core.player import SEATS, Memory, Player, View
 from coplay.nn import categorical
 from coplay.nn.generated_weights import Generated, Heads
-from coplay.nn.global_state import world_of_one
+from coplay.nn.global_state import global_state_of_one
 from coplay.nn.hypernetwork import ContextNetwork, next_context, team_mean
-from coplay.nn.layer_norm import NormedNetwork
+from coplay.nn.layer_norm import LayerNormNetwork
 from coplay.nn.networks import flatten
 
 
-class Remembered(NamedTuple):
+class MAPPOMemory(NamedTuple):
     """What a player remembers; arrays of width 0 where it has no such memory.
 
     actor, critic, context: of the networks. latent: the context of the last step, c.
@@ -65,7 +65,7 @@ class PlayConfig(NamedTuple):
 def critic_inputs(
     mode: str,
     view: Float[Array, "*batch inputs"],
-    world: Float[Array, "*batch numbers"] | None,
+    global_state: Float[Array, "*batch numbers"] | None,
     identity: Float[Array, "*#batch seats"],
 ) -> Float[Array, "*batch all"]:
     """What a critic is given. view: the seat's own, flattened, without identity. world: None where
@@ -76,9 +76,9 @@ def critic_inputs(
     """
     if mode == "own":
         return view
-    shown = view if world is None else world
-    if world is not None and mode == "agent-specific":
-        shown = jnp.concatenate([view, world], axis=-1)
+    shown = view if global_state is None else global_state
+    if global_state is not None and mode == "agent-specific":
+        shown = jnp.concatenate([view, global_state], axis=-1)
     sees = jnp.any(view != 0, axis=-1, keepdims=True)
     ids = jnp.broadcast_to(identity, (*view.shape[:-1], identity.shape[-1]))
     return jnp.concatenate([jnp.where(sees, shown, 0.0), ids], axis=-1)
@@ -121,17 +121,17 @@ class MAPPOPlayer(Player):
     team: [1] who belongs together: agents hear only those with the same number.
     """
 
-    actor: NormedNetwork
-    critic: NormedNetwork | None
+    actor: LayerNormNetwork
+    critic: LayerNormNetwork | None
     hyper: Hyper | None
     identities: Float[Array, "*group row seats"]
     team: Int[Array, "*group 1"]
     config: PlayConfig = eqx.field(static=True)
-    told: bool = eqx.field(static=True)
+    sees_id: bool = eqx.field(static=True)
     greedy: bool = eqx.field(static=True, default=False)
 
     def start(self, copies: int) -> Memory:
-        return Remembered(*(jnp.zeros((copies, size)) for size in self.config.sizes))
+        return MAPPOMemory(*(jnp.zeros((copies, size)) for size in self.config.sizes))
 
     def act(
         self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
@@ -143,19 +143,19 @@ class MAPPOPlayer(Player):
         x = self._actor_inputs(own, identity, latent)
         logits, actor = self.actor.step(x, actor, generated)
         if self.critic is not None and self.config.recurrent:
-            world = None
-            if self.config.critic != "own" and not game.views_show_all:
-                world = world_of_one(game, view.state, view.observation)
-            shown = critic_inputs(self.config.critic, own, world, identity)
+            global_state = None
+            if self.config.critic != "own" and not game.view_is_global:
+                global_state = global_state_of_one(game, view.state, view.observation)
+            shown = critic_inputs(self.config.critic, own, global_state, identity)
             # Only the memory counts here, which no generated layer comes before.
             critic = self.critic.step(shown, critic)[1]
-        new = Remembered(actor, critic, context, latent)
+        new = MAPPOMemory(actor, critic, context, latent)
         memory = jax.tree.map(lambda x, old: jnp.where(view.alive[:, None], x, old), new, memory)
         if self.greedy:
-            logits = categorical.only_best(logits, view.observation.legal)
+            logits = categorical.greedy(logits, view.observation.legal)
         return logits, memory
 
-    def note(self, memory: Memory) -> Remembered | None:
+    def record(self, memory: Memory) -> MAPPOMemory | None:
         """All that it remembers, if it learns: learning begins in the midst of rollouts."""
         return None if self.critic is None else memory
 
@@ -166,7 +166,7 @@ class MAPPOPlayer(Player):
         latent: Float[Array, "copy latent"],
     ) -> Float[Array, "copy all"]:
         parts = [own]
-        if self.told:
+        if self.sees_id:
             parts.append(jnp.broadcast_to(identity, (len(own), len(identity))))
         if self.config.as_input:
             parts.append(latent)
@@ -178,7 +178,7 @@ class MAPPOPlayer(Player):
         own: Float[Array, "copy inputs"],
         first: Bool[Array, " copy"],
         identity: Float[Array, " seats"],
-        memory: Remembered,
+        memory: MAPPOMemory,
     ) -> tuple[Generated | None, Float[Array, "copy context"], Float[Array, "copy latent"]]:
         """What the context changes in the actor, the context network's memory, and the context."""
         if self.hyper is None:

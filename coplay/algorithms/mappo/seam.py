@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from coplay.algorithms.mappo.data import Batch, Context, MAPPOState, Parameters
+from coplay.algorithms.mappo.data import Context, MAPPOBatch, MAPPOState, Parameters
 from coplay.core.learner import Learner
 from coplay.core.trajectory import Trajectory
 from coplay.nn.generated_weights import Generated
@@ -24,7 +24,7 @@ class WithoutHypernetwork(Learner):
         """What the context network is given."""
         return own[..., :0]
 
-    def _context(self, hyper: Any, batch: Batch) -> Context | None:
+    def _context(self, hyper: Any, batch: MAPPOBatch) -> Context | None:
         """The contexts of all samples."""
         return None
 
@@ -45,13 +45,13 @@ class WithoutHypernetwork(Learner):
         return view
 
     def _penalty(
-        self, parameters: Parameters, state: MAPPOState, batch: Batch, context: Context | None
+        self, parameters: Parameters, state: MAPPOState, batch: MAPPOBatch, context: Context | None
     ) -> tuple[Float[Array, ""] | float, dict[str, Float[Array, " seat"]]]:
         """What is added to the loss, and its terms."""
         return 0.0, {}
 
     def _increments(
-        self, parameters: Parameters, batch: Batch, context: Context | None
+        self, parameters: Parameters, batch: MAPPOBatch, context: Context | None
     ) -> dict[str, Float[Array, " seat"]]:
         """How large generated increments are, and how much they change within episodes."""
         none = jnp.zeros(batch.alive.shape[-1])

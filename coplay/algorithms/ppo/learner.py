@@ -5,8 +5,6 @@ of shuffled minibatches, the clipped loss, a step of Adam. Seats with separate p
 same program over a leading axis of parameter sets; with shared parameters there is one set.
 """
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -48,7 +46,7 @@ class PPOState(NamedTuple):
     identity: Float[Array, "*set seat id"]
 
 
-class Batch(NamedTuple):
+class PPOBatch(NamedTuple):
     """Samples of one parameter set, [copy, time, seat of the set, ...].
 
     A minibatch is made of whole game copies: shuffling those is cheap, and their rows lie together
@@ -82,12 +80,7 @@ class PPO(Learner):
 
     # --- parameters and players ----------------------------------------------------------------
 
-    def init(
-        self,
-        key: PRNGKeyArray,
-        streams: Int[Array, " seat"],
-        parts: Mapping[str, Any] = MappingProxyType({}),
-    ) -> PPOState:
+    def init(self, key: PRNGKeyArray, streams: Int[Array, " seat"], parts: Any = None) -> PPOState:
         keys = sets.set_keys(self, key, streams)
         return jax.vmap(self._init_set, (0, None))(keys, streams)
 
@@ -162,7 +155,7 @@ class PPO(Learner):
         key: PRNGKeyArray,
         state: PPOState,
         learning: PPOState,
-        batch: Batch,
+        batch: PPOBatch,
         progress: Float[Array, ""],
     ) -> tuple[PPOState, dict[str, Float[Array, " seat"]]]:
         """Learn from what `_prepare` gave."""
@@ -215,7 +208,7 @@ class PPO(Learner):
         error = jnp.abs(jnp.exp(jnp.where(batch.alive, log_ratio, 0.0)) - 1)
         return jnp.max(error, axis=(1, 2)).reshape(-1)
 
-    def _prepare(self, state: PPOState, trajectory: Trajectory) -> tuple[PPOState, Batch]:
+    def _prepare(self, state: PPOState, trajectory: Trajectory) -> tuple[PPOState, PPOBatch]:
         """The parameter sets of the active seats and their samples, [set, ...]."""
         rows = self._rows
         learning = jax.tree.map(lambda x: x[rows], state)
@@ -238,7 +231,7 @@ class PPO(Learner):
 
     def _batch(
         self, critic: Net, trajectory: Trajectory, identity: Float[Array, "seat id"]
-    ) -> Batch:
+    ) -> PPOBatch:
         """Values, advantages and targets of one set's trajectory."""
         view, past, value, final, last = self._values(critic, trajectory, identity)
         advantage = gae(
@@ -251,7 +244,7 @@ class PPO(Learner):
             self.config.discount,
             self.config.trace,
         )
-        return Batch(
+        return PPOBatch(
             view=view,
             legal=by_copy(trajectory.observation.legal),
             alive=by_copy(trajectory.alive),
@@ -272,7 +265,8 @@ class PPO(Learner):
         Float[Array, "time copy seat"],
         Float[Array, "copy seat"],
     ]:
-        """What the networks are given (`Batch.view` and `Batch.past`), and the values of that, of
+        """What the networks are given (`PPOBatch.view` and `PPOBatch.past`), and the values of
+        that, of
         the final views where an episode was cut, and of the last views."""
 
         def value(observation: Observation) -> Array:
@@ -283,7 +277,7 @@ class PPO(Learner):
         final = rows_where(value, jnp.any(trajectory.truncated, axis=-1), trajectory.final)
         return view, (), critic(view)[..., 0], final, value(trajectory.last)
 
-    def _gradients(self, state: PPOState, batch: Batch) -> tuple[tuple[Net, Net], PPOTerms]:
+    def _gradients(self, state: PPOState, batch: PPOBatch) -> tuple[tuple[Net, Net], PPOTerms]:
         """Gradients of actor and critic of one parameter set on some samples."""
 
         def loss(networks: tuple[Net, Net]) -> tuple[Float[Array, ""], PPOTerms]:
@@ -292,7 +286,7 @@ class PPO(Learner):
         return jax.grad(loss, has_aux=True)((state.actor, state.critic))
 
     def _terms(
-        self, state: PPOState, batch: Batch, masks: Bool[Array, "part copy time seat"]
+        self, state: PPOState, batch: PPOBatch, masks: Bool[Array, "part copy time seat"]
     ) -> PPOTerms:
         """The terms of the loss on several parts of the samples, [part, seat of the set]."""
         outputs = self._outputs((state.actor, state.critic), batch)
@@ -301,7 +295,7 @@ class PPO(Learner):
     def _loss(
         self,
         outputs: tuple[Float[Array, "*sample action"], Float[Array, "*sample 1"]],
-        batch: Batch,
+        batch: PPOBatch,
     ) -> tuple[Float[Array, ""], PPOTerms]:
         """The loss of logits and values of all samples."""
         config = self.config
@@ -325,7 +319,7 @@ class PPO(Learner):
         )
 
     def _outputs(
-        self, networks: tuple[Net, Net], batch: Batch
+        self, networks: tuple[Net, Net], batch: PPOBatch
     ) -> tuple[Float[Array, "*sample action"], Float[Array, "*sample 1"]]:
         """Logits and values of all samples, in their order."""
         actor, critic = networks
@@ -333,7 +327,7 @@ class PPO(Learner):
         return actor(view), critic(view)
 
     def _step(
-        self, state: PPOState, batch: Batch, rate: Float[Array, ""] | float
+        self, state: PPOState, batch: PPOBatch, rate: Float[Array, ""] | float
     ) -> tuple[PPOState, tuple[PPOTerms, Float[Array, ""]]]:
         """One gradient step of one parameter set on one minibatch."""
         (actor_gradient, critic_gradient), terms = self._gradients(state, batch)
@@ -359,7 +353,7 @@ class PPO(Learner):
 
 
 def by_copy(x: Shaped[Array, "time copy *rest"]) -> Shaped[Array, "copy time *rest"]:
-    """A trajectory's array with the game copies first, as a `Batch` has them."""
+    """A trajectory's array with the game copies first, as a `PPOBatch` has them."""
     return jnp.swapaxes(x, 0, 1)
 
 

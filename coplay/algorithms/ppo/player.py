@@ -22,5 +22,5 @@ class PPOPlayer(Player):
     ) -> tuple[Float[Array, "copy action"], Memory]:
         logits = self.actor(flatten(view.observation, self.identity))
         if self.greedy:
-            logits = categorical.only_best(logits, view.observation.legal)
+            logits = categorical.greedy(logits, view.observation.legal)
         return logits, memory

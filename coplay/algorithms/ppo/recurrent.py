@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from coplay.algorithms.ppo.config import PPOConfig
-from coplay.algorithms.ppo.learner import PPO, Batch, Net, by_copy
+from coplay.algorithms.ppo.learner import PPO, Net, PPOBatch, by_copy
 from coplay.core.errors import UserError
 from coplay.core.game import Game, Observation
 from coplay.core.player import Memory, Player, View
@@ -83,7 +83,7 @@ class GRUPlayer(Player):
             memory,
         )
         if self.greedy:
-            logits = categorical.only_best(logits, view.observation.legal)
+            logits = categorical.greedy(logits, view.observation.legal)
         return logits, memory
 
 
@@ -111,7 +111,7 @@ def inputs(
 
 
 class Carried(NamedTuple):
-    """`Batch.past`: memories before the first step [copy, 1, seat, unit], and where they are
+    """`PPOBatch.past`: memories before the first step [copy, 1, seat, unit], and where they are
     emptied [copy, time, seat]."""
 
     memory: GRUMemory
@@ -188,7 +188,7 @@ class RecurrentPPO(PPO):
         return view, Carried(start, cleared), value[..., 0], final, last
 
     def _outputs(
-        self, networks: tuple[GRUNetwork, GRUNetwork], batch: Batch
+        self, networks: tuple[GRUNetwork, GRUNetwork], batch: PPOBatch
     ) -> tuple[Float[Array, "*sample action"], Float[Array, "*sample 1"]]:
         past: Carried = batch.past
         logits, values = (

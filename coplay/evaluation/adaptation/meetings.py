@@ -27,13 +27,13 @@ from coplay.evaluation.adaptation.protocol import (
     AdaptConfig,
     has_best_response,
     learns,
-    make_party,
+    make_meeting,
     play_units,
     split_against,
     what_learns,
 )
 from coplay.evaluation.adaptation.scores import (
-    Episodes,
+    EpisodeScores,
     References,
     cut_episodes,
     summarise,
@@ -66,7 +66,7 @@ class Request:
         return to_json(self) | {"checkpoint": step}
 
 
-class Kept:
+class KeptResults:
     """The folder of a request."""
 
     def __init__(self, folder: Path, request: Request):
@@ -105,17 +105,17 @@ def meet_all(
     out: Path,
     references: Path,
     watcher: Watcher,
-    finished: Callable[[Kept, dict[str, Any]], None],
+    finished: Callable[[KeptResults, dict[str, Any]], None],
 ) -> list[dict[str, Any]]:
     """The results against all sets, from the folder where they are there already.
 
     finished: called with each new result once it is kept, to draw it.
     """
-    kept = Kept(out, request)
+    kept = KeptResults(out, request)
     # Everything is made once before anything is written, so that errors come first.
     for text in request.sets:
         if kept.read(text) is None:
-            make_party(request.focal, split_against(text, game), game, request.adapt)
+            make_meeting(request.focal, split_against(text, game), game, request.adapt)
     write_json(kept.settings, request.as_json())
     results = []
     for text in request.sets:
@@ -134,7 +134,7 @@ def meet_all(
 
 def meet(
     request: Request, text: str, game: Game, references: Path, watcher: Watcher
-) -> tuple[dict[str, Any], list[Episodes]]:
+) -> tuple[dict[str, Any], list[EpisodeScores]]:
     """The result against one set, and all episodes."""
     against = split_against(text, game)
     config = request.adapt
@@ -146,12 +146,12 @@ def meet(
         if has_best_response(against):
             found = best_response(opposition, references, request.best, watcher)
             lines = lines._replace(best_response=found["reward"])
-    party = make_party(request.focal, against, game, config)
-    played, _ = play_units(game, party, config)
+    meeting = make_meeting(request.focal, against, game, config)
+    played, _ = play_units(game, meeting, config)
     result: dict[str, Any] = {"player": request.focal, "against": text}
     result |= summarise(played, config.steps, config.last, lines)
     result |= {
-        "learns": what_learns(party, config),
+        "learns": what_learns(meeting, config),
         "steps": config.steps,
         "last": config.last,
         "seeds": config.seeds,
@@ -175,19 +175,19 @@ def random_reward(opposition: Opposition, game: Game, config: AdaptConfig, folde
         seed=config.seed,
         rollout=config.rollout,
     )
-    asked = to_json(fixed)
+    wanted = to_json(fixed)
     kept = folder / "random.json"
     if kept.exists():
         found = json.loads(kept.read_text())
-        if found["config"] == asked:
+        if found["config"] == wanted:
             return found["reward"]
-    played, _ = play_units(game, make_party("random", against, game, fixed), fixed)
+    played, _ = play_units(game, make_meeting("random", against, game, fixed), fixed)
     reward = float(unit_scores(cut_episodes(played), fixed.steps, fixed.last).mean())
-    write_json(kept, {"reward": reward, "config": asked})
+    write_json(kept, {"reward": reward, "config": wanted})
     return reward
 
 
-def write_episodes(path: Path, units: list[Episodes], seeds: int) -> None:
+def write_episodes(path: Path, units: list[EpisodeScores], seeds: int) -> None:
     """A row for every episode of every unit."""
     with replacing(path) as temporary, open(temporary, "w", newline="") as file:
         rows = csv.writer(file)

@@ -24,10 +24,10 @@ from coplay.core.errors import UserError
 from coplay.core.game import Game
 from coplay.core.goals import hindsight
 from coplay.core.group import Group, group_players
-from coplay.core.learner import Learner, LearnerState
+from coplay.core.learner import Learner, LearnerState, init_learner
 from coplay.core.player import Insight, Player
 from coplay.core.trajectory import Trajectory
-from coplay.matches.partitioned import Parts, by_part
+from coplay.matches.partitioned_player import PartitionedPlayer, partitioned
 from coplay.matches.rollout import new_table, rollout
 from coplay.nn.networks import view_shape
 from coplay.training.block import learn
@@ -83,7 +83,7 @@ class AdaptConfig:
         return self.learn or self.learn_opponents
 
 
-class Party(NamedTuple):
+class Meeting(NamedTuple):
     """The focal player and its co-players, numbered from the focal player on. Copies of the game
     are the units, [seat * repetition].
 
@@ -116,7 +116,7 @@ class Played(NamedTuple):
     over: Bool[Array, "*shape"]
     belief: Float[Array, "*shape"] | None
     believed: Int[Array, "*shape"] | None
-    foreseen: Int[Array, "*shape"] | None
+    predicted: Int[Array, "*shape"] | None
     acted: Int[Array, "*shape"] | None
     best: Float[Array, "*shape"] | None
 
@@ -145,7 +145,7 @@ def split_against(text: str, game: Game) -> list[str]:
     return entries
 
 
-def make_party(focal: str, against: list[str], game: Game, config: AdaptConfig) -> Party:
+def make_meeting(focal: str, against: list[str], game: Game, config: AdaptConfig) -> Meeting:
     """Players and learners of a meeting; everything about them is validated here."""
     if is_learner(focal) and not is_run(focal):
         raise UserError(f"'{focal}' is no player yet: give the path of a run of it")
@@ -165,7 +165,7 @@ def make_party(focal: str, against: list[str], game: Game, config: AdaptConfig) 
             made = [_co_learner(entry, game, seat, at) for seat in seats]
         else:
             greedy = config.greedy and at == 0
-            players[at] = by_part([make_player(entry, game, seat, greedy) for seat in seats])
+            players[at] = partitioned([make_player(entry, game, seat, greedy) for seat in seats])
             continue
         learners[at] = learner = made[0][0]
         learner.check(game)
@@ -174,7 +174,7 @@ def make_party(focal: str, against: list[str], game: Game, config: AdaptConfig) 
             raise UserError("minibatches must be 1: there is a single game copy to learn from")
         starts.append(None if made[0][1] is None else _stacked([state for _, state in made]))
         acts.append(_acting(learner, at > 0 or config.learn, config.greedy))
-    return Party(tuple(learners.values()), tuple(starts), tuple(acts), _groups(players))
+    return Meeting(tuple(learners.values()), tuple(starts), tuple(acts), _groups(players))
 
 
 def _stacked(trees: list[Any]) -> Any:
@@ -231,11 +231,11 @@ def _co_learner(entry: str, game: Game, seat: int, at: int) -> tuple[Learner, Le
     ), None
 
 
-def what_learns(party: Party, config: AdaptConfig) -> dict[str, Any]:
+def what_learns(meeting: Meeting, config: AdaptConfig) -> dict[str, Any]:
     """What changes in the focal player while it plays, as a JSON object."""
     settings = {}
     if config.learns:
-        settings = {"rollout": config.rollout, "learner": to_json(party.learners[0].config)}
+        settings = {"rollout": config.rollout, "learner": to_json(meeting.learners[0].config)}
     return {
         "memory": "kept across episodes, fresh in each repetition",
         "policy": config.learn,
@@ -246,7 +246,7 @@ def what_learns(party: Party, config: AdaptConfig) -> dict[str, Any]:
 # --- playing -------------------------------------------------------------------------------------
 
 
-class Kept(NamedTuple):
+class KeptSteps(NamedTuple):
     """What is kept of every step, [time, unit, ...]; `other` are the co-players. surest: the
     probability of the action that each was most likely to choose."""
 
@@ -255,12 +255,12 @@ class Kept(NamedTuple):
     alive: Bool[Array, "time unit other"]
     realised: Int[Array, "time unit other"] | None
     action: Integer[Array, "time unit other"] | None
-    surest: Float[Array, "time unit other"]
+    oracle: Float[Array, "time unit other"]
     insight: Insight | None
 
 
 def make_program(
-    party: Party, config: AdaptConfig
+    meeting: Meeting, config: AdaptConfig
 ) -> Callable[..., tuple[Played, tuple[LearnerState, ...]]]:
     """program(game, others, starts, key): what was played in every unit, and the states of the
     learners after it, both [unit = seat * repetition, ...]."""
@@ -279,17 +279,17 @@ def make_program(
         table_key, init_key, play_key = jax.random.split(key, 3)
         states = tuple(
             _begin(learner, start, game, jax.random.fold_in(init_key, index), config.seeds, streams)
-            for index, (learner, start) in enumerate(zip(party.learners, starts, strict=True))
+            for index, (learner, start) in enumerate(zip(meeting.learners, starts, strict=True))
         )
 
         def groups_of(states: tuple[LearnerState, ...]) -> tuple[Group, ...]:
             acting = (
-                Group(Parts(jax.vmap(act)(state)), learner.active, True)
-                for learner, act, state in zip(party.learners, party.acts, states, strict=True)
+                Group(PartitionedPlayer(jax.vmap(act)(state)), learner.active, True)
+                for learner, act, state in zip(meeting.learners, meeting.acts, states, strict=True)
             )
             return (*acting, *others)
 
-        def iterate(carry: tuple, number: Int[Array, ""]) -> tuple[tuple, Kept]:
+        def iterate(carry: tuple, number: Int[Array, ""]) -> tuple[tuple, KeptSteps]:
             states, table = carry
             roll_key, learn_key = jax.random.split(jax.random.fold_in(play_key, number))
             groups = groups_of(states)
@@ -297,16 +297,16 @@ def make_program(
                 game, groups, table, roll_key, config.rollout, streams, order, insights=True
             )
             kept = _keep(game, groups, trajectory)
-            if party.learners:
+            if meeting.learners:
                 progress = (number / iterations).astype(jnp.float32)
                 keys = jax.random.split(learn_key, units)
-                states = _learn(party.learners, game, states, trajectory, keys, progress)
+                states = _learn(meeting.learners, game, states, trajectory, keys, progress)
             return (states, table), kept
 
         table = new_table(game, groups_of(states), table_key, units, order)
         carry, kept = jax.lax.scan(iterate, (states, table), jnp.arange(iterations))
         kept = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[: config.steps], kept)
-        return jax.tree.map(lambda x: x.T, _foresight(game, kept)), carry[0]
+        return jax.tree.map(lambda x: x.T, _prediction_metrics(game, kept)), carry[0]
 
     return program
 
@@ -324,7 +324,7 @@ def _begin(
         return jax.tree.map(lambda x: jnp.repeat(x, repetitions, axis=0), start)
     keys = jax.random.split(key, repetitions * streams.shape[0])
     parts = load_parts(learner.config, game)
-    return jax.vmap(lambda key: learner.init(key, streams, parts))(keys)
+    return jax.vmap(lambda key: init_learner(learner, key, streams, parts))(keys)
 
 
 def _learn(
@@ -336,15 +336,15 @@ def _learn(
     progress: Float[Array, ""],
 ) -> tuple[LearnerState, ...]:
     """Every unit's learners learn from what was played in their own unit."""
-    axes = Trajectory(*[1] * len(Trajectory._fields))._replace(last=0, noted=2, insight=None)  # type: ignore
+    axes = Trajectory(*[1] * len(Trajectory._fields))._replace(last=0, recorded=2, insight=None)  # type: ignore
 
     def one_unit(
         states: tuple[LearnerState, ...], played: Trajectory, key: PRNGKeyArray
     ) -> tuple[LearnerState, ...]:
-        rest = played._replace(last=None, noted=None)  # type: ignore[arg-type]
+        rest = played._replace(last=None, recorded=None)  # type: ignore[arg-type]
         single = jax.tree.map(lambda x: x[:, None], rest)._replace(
             last=jax.tree.map(lambda x: x[None], played.last),
-            noted=jax.tree.map(lambda x: x[:, :, None], played.noted),
+            recorded=jax.tree.map(lambda x: x[:, :, None], played.recorded),
         )
         phase = Phase(0, (), learners, ())
         return learn(game, phase, states, single, key, progress)[0]
@@ -353,7 +353,7 @@ def _learn(
     return jax.vmap(one_unit, in_axes=(0, axes, 0))(states, trajectory, keys)
 
 
-def _keep(game: Game, groups: tuple[Group, ...], trajectory: Trajectory) -> Kept:
+def _keep(game: Game, groups: tuple[Group, ...], trajectory: Trajectory) -> KeptSteps:
     """What is kept of a rollout in which the focal player is seat 0."""
     place = next(index for index, group in enumerate(groups) if 0 in group.seats)
     insight: Insight | None = trajectory.insight[place]
@@ -365,24 +365,24 @@ def _keep(game: Game, groups: tuple[Group, ...], trajectory: Trajectory) -> Kept
         if game.goals is not None and insight.goal is not None:
             became = jax.vmap(jax.vmap(game.goals.realised))(trajectory.state, trajectory.after)
             realised = became[..., 1:]
-    return Kept(
+    return KeptSteps(
         reward=trajectory.reward[..., 0],
         over=trajectory.over,
         alive=trajectory.alive[..., 1:],
         realised=realised,
         action=action,
-        surest=jnp.exp(jnp.max(trajectory.log_policy[..., 1:, :], axis=-1)),
+        oracle=jnp.exp(jnp.max(trajectory.log_policy[..., 1:, :], axis=-1)),
         insight=insight,
     )
 
 
-def _foresight(game: Game, kept: Kept) -> Played:
+def _prediction_metrics(game: Game, kept: KeptSteps) -> Played:
     """What was played, [time, unit], with what was expected compared to what turned out."""
-    belief = believed = foreseen = acted = best = None
+    belief = believed = predicted = acted = best = None
     if kept.insight is not None:
         right = jnp.argmax(kept.insight.action, axis=-1) == kept.action
-        foreseen, acted = jnp.sum(right & kept.alive, axis=-1), jnp.sum(kept.alive, axis=-1)
-        best = jnp.sum(jnp.where(kept.alive, kept.surest, 0.0), axis=-1)
+        predicted, acted = jnp.sum(right & kept.alive, axis=-1), jnp.sum(kept.alive, axis=-1)
+        best = jnp.sum(jnp.where(kept.alive, kept.oracle, 0.0), axis=-1)
     if kept.realised is not None and kept.insight is not None and kept.insight.goal is not None:
         assert game.goals is not None
         label = hindsight(kept.realised, kept.over, game.goals.unrealised)
@@ -391,15 +391,15 @@ def _foresight(game: Game, kept: Kept) -> Played:
         given = jnp.sum(jnp.where(true, kept.insight.goal, 0.0), axis=-1)
         belief = jnp.sum(jnp.where(counts, given, 0.0), axis=-1)
         believed = jnp.sum(counts, axis=-1)
-    return Played(kept.reward, kept.over, belief, believed, foreseen, acted, best)
+    return Played(kept.reward, kept.over, belief, believed, predicted, acted, best)
 
 
 def play_units(
-    game: Game, party: Party, config: AdaptConfig
+    game: Game, meeting: Meeting, config: AdaptConfig
 ) -> tuple[Played, tuple[LearnerState, ...]]:
     """All units of a meeting: what was played as NumPy arrays [unit, time], and the states of the
     learners at the end."""
     use_cache()
-    program = jax.jit(make_program(party, config))
-    played, states = program(game, party.others, party.starts, jax.random.key(config.seed))
+    program = jax.jit(make_program(meeting, config))
+    played, states = program(game, meeting.others, meeting.starts, jax.random.key(config.seed))
     return jax.tree.map(np.asarray, played), states

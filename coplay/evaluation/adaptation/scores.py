@@ -14,7 +14,7 @@ WINDOW = 10
 """Episodes over which a curve is averaged to say when it is good."""
 
 
-class Episodes(NamedTuple):
+class EpisodeScores(NamedTuple):
     """The whole episodes of one unit, [episode].
 
     reward: what the focal player got. begin, end: steps of the unit played before its first step,
@@ -46,7 +46,7 @@ class References(NamedTuple):
         return None if way < 1e-9 else (score - self.random) / way
 
 
-def cut_episodes(played: Played) -> list[Episodes]:
+def cut_episodes(played: Played) -> list[EpisodeScores]:
     """The episodes of every unit, in order."""
     found = []
     for unit in range(played.over.shape[0]):
@@ -58,12 +58,12 @@ def cut_episodes(played: Played) -> list[Episodes]:
             return sums[end] - sums[begin]
 
         found.append(
-            Episodes(
+            EpisodeScores(
                 reward=total(played.reward),
                 begin=begin,
                 end=end,
                 belief=_share(played.belief, played.believed, total),
-                accuracy=_share(played.foreseen, played.acted, total),
+                accuracy=_share(played.predicted, played.acted, total),
             )
         )
     return found
@@ -76,7 +76,7 @@ def _share(part: Any, whole: Any, total: Any) -> np.ndarray | None:
     return np.where(counts > 0, total(part) / np.maximum(counts, 1), np.nan)
 
 
-def unit_scores(units: list[Episodes], steps: int, last: int) -> np.ndarray:
+def unit_scores(units: list[EpisodeScores], steps: int, last: int) -> np.ndarray:
     """[unit] mean reward of the episodes that ended in the last steps."""
     scores = []
     for unit in units:
@@ -132,7 +132,7 @@ def summarise(played: Played, steps: int, last: int, references: References) -> 
     if share is not None:
         good, reached = first_good(share, GOOD), first_reached(share, GOOD)
     bands = [bootstrap_interval(column, resamples=500) for column in rewards.T]
-    accuracy = _course(played.foreseen, played.acted, units, common, "accuracy", played.over)
+    accuracy = _course(played.predicted, played.acted, units, common, "accuracy", played.over)
     if accuracy is not None and played.best is not None and played.acted is not None:
         accuracy["best"] = float(played.best.sum()) / max(float(played.acted.sum()), 1.0)
     return {
@@ -162,7 +162,7 @@ def _both(references: References, interval: tuple[float, float]) -> list[float] 
     return None if low is None or high is None else [low, high]
 
 
-def _steps_before(units: list[Episodes], episode: int | None) -> float | None:
+def _steps_before(units: list[EpisodeScores], episode: int | None) -> float | None:
     """Mean over units of the steps played before an episode."""
     if episode is None:
         return None
@@ -170,7 +170,7 @@ def _steps_before(units: list[Episodes], episode: int | None) -> float | None:
 
 
 def _course(
-    part: Any, whole: Any, units: list[Episodes], common: int, name: str, over: Any
+    part: Any, whole: Any, units: list[EpisodeScores], common: int, name: str, over: Any
 ) -> dict[str, Any] | None:
     """How a share develops: in all, by episode (mean over units), and by step of the episode (over
     the second half of all steps, when habits are known); null where there was nothing to count."""

@@ -31,7 +31,7 @@ PORTION = 1 << 16
 """Episodes played at a time."""
 
 
-class Seats(NamedTuple):
+class SeatComparison(NamedTuple):
     """What the seats of a game got. mean, low, high: [seat] reward per episode with a 95 % interval
     of its difference from the team; advantage: [seat] d_s relative to the mean absolute reward;
     z: [seat]; episodes; detectable: the smallest advantage that would have been found."""
@@ -79,14 +79,14 @@ class Sums:
         wanted = effect / (threshold(comparisons) + NormalDist().inv_cdf(1 - MISS))
         return self.count * float((self.stderr().max() / wanted) ** 2)
 
-    def result(self, comparisons: int) -> Seats:
+    def result(self, comparisons: int) -> SeatComparison:
         mean, apart, stderr = self.reward / self.count, self.apart / self.count, self.stderr()
         size = max(self.size / self.count, 1e-30)
         exact = np.where(np.abs(apart) <= 1e-9 * size, 0.0, np.inf)
         z = np.where(stderr > 0, apart / np.maximum(stderr, 1e-30), exact)
         power = threshold(comparisons) + NormalDist().inv_cdf(1 - MISS)
         seats = len(mean)
-        return Seats(
+        return SeatComparison(
             mean=mean,
             low=mean - 1.96 * stderr,
             high=mean + 1.96 * stderr,
@@ -104,7 +104,7 @@ def threshold(comparisons: int) -> float:
 
 def compare_seats(
     draw: Callable[[int], np.ndarray], seats: int, advantage: float, most: int, comparisons: int
-) -> Seats:
+) -> SeatComparison:
     """Draw portions of episodes until the advantage cannot be missed, or `most` are played.
 
     draw(portion) gives rewards [episode, seat] of its portion's number.
@@ -138,7 +138,9 @@ def fairness_checks(
         yield _check(game, entry, result, comparisons, advantage)
 
 
-def _check(game: Game, entry: str, seats: Seats, comparisons: int, advantage: float) -> Check:
+def _check(
+    game: Game, entry: str, seats: SeatComparison, comparisons: int, advantage: float
+) -> Check:
     limit = threshold(comparisons)
     worst = int(np.argmax(np.abs(seats.z)))
     passed = bool(np.abs(seats.z[worst]) <= limit)

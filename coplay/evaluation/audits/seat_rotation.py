@@ -3,7 +3,7 @@
 New seat i is old seat `order[i]`, with its player, its randomness (its stream) and its place in
 every layout. What is then seen, played and learned in seat i must be what was seen, played and
 learned in seat `order[i]` before. Whatever a learner is made of, only the public protocol is used:
-`init`, `group`, `watch`, `update`, `player`, and `stages` where it is offered.
+`init`, `group`, `training_data`, `update`, `player`, and `stages` where it is offered.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +19,7 @@ from jaxtyping import Array, Int
 
 from coplay.core.compilation import QUICK
 from coplay.core.game import Game
-from coplay.core.learner import Learner
+from coplay.core.learner import Learner, init_learner
 from coplay.core.trajectory import Trajectory
 from coplay.evaluation.audits.checks import Check
 from coplay.games.check import play_faults
@@ -103,13 +103,13 @@ def learner_checks(
     play, learn = _programs(game, learner, copies, steps, seed, parts)
     seats = game.seats
     orders = [np.roll(np.arange(seats), -turn) for turn in range(seats)]
-    worlds = [play(game, jnp.asarray(order)) for order in orders]
-    yield _start_check([players for players, _ in worlds], orders)
-    yield _play_check(game, [played for _, played in worlds], orders)
+    rotations = [play(game, jnp.asarray(order)) for order in orders]
+    yield _start_check([players for players, _ in rotations], orders)
+    yield _play_check(game, [played for _, played in rotations], orders)
 
     # From here on every learner is given the same games, renumbered: what went wrong above does
     # not cover what goes wrong below.
-    played = worlds[0][1]
+    played = rotations[0][1]
     first = learn(jnp.asarray(orders[0]), played)
     yield _after_leaving_check(first, learn, played)
     influence, moved = _influence(first, learn, played, seed)
@@ -133,7 +133,7 @@ def _programs(
 
     @partial(jax.jit, compiler_options=QUICK)
     def play(game: Game, order: Int[Array, " seat"]) -> tuple[tuple[Any, ...], Trajectory]:
-        state = learner.init(init_key, order, parts)
+        state = init_learner(learner, init_key, order, parts)
         groups = (learner.group(state),)
         table = new_table(game, groups, table_key, copies, order)
         _, played = jax.lax.scan(
@@ -146,12 +146,12 @@ def _programs(
     @partial(jax.jit, compiler_options=QUICK)
     def compiled(game: Game, order: Int[Array, " seat"], played: Trajectory) -> Learned:
         def once(state: Any, given: tuple) -> tuple[Any, tuple]:
-            key, trajectory = given[0], learner.watch(game, given[1])
+            key, trajectory = given[0], learner.training_data(game, given[1])
             named = learner.stages(key, state, trajectory, jnp.float32(0))
             state, metrics = learner.update(key, state, trajectory, jnp.float32(0))
             return state, (named, metrics)
 
-        start = learner.init(init_key, order, parts)
+        start = init_learner(learner, init_key, order, parts)
         state, (named, metrics) = jax.lax.scan(once, start, (learn_keys, played))
         return Learned(players(start), players(state), named, metrics)
 
@@ -161,11 +161,11 @@ def _programs(
 def turn_seats(game: Game, played: Trajectory, order: np.ndarray) -> Trajectory:
     """Trajectories [rollout, time, copy, seat, ...] of one group with the seats renumbered."""
     rest = played._replace(over=None, last=None)  # type: ignore[arg-type]
-    rest = rest._replace(state=None, after=None, episode=None, memory=None, noted=None)
+    rest = rest._replace(state=None, after=None, episode=None, memory=None, recorded=None)
     rest = jax.tree.map(lambda x: x[:, :, :, order], rest)
     last = jax.tree.map(lambda x: x[:, :, order], played.last)
     memory = jax.tree.map(lambda x: x[:, order], played.memory)
-    noted = jax.tree.map(lambda x: x[:, :, order], played.noted)
+    recorded = jax.tree.map(lambda x: x[:, :, order], played.recorded)
     seats = jnp.asarray(order)
     renumber = jax.vmap(jax.vmap(jax.vmap(lambda state: game.permute_seats(state, seats))))
     return rest._replace(
@@ -175,14 +175,14 @@ def turn_seats(game: Game, played: Trajectory, order: np.ndarray) -> Trajectory:
         after=renumber(played.after),
         episode=played.episode,
         memory=memory,
-        noted=noted,
+        recorded=recorded,
     )
 
 
-def _start_check(worlds: list[tuple[Any, ...]], orders: list[np.ndarray]) -> Check:
+def _start_check(rotations: list[tuple[Any, ...]], orders: list[np.ndarray]) -> Check:
     largest = max(
-        difference(players[seat], worlds[0][order[seat]])
-        for players, order in zip(worlds, orders, strict=True)
+        difference(players[seat], rotations[0][order[seat]])
+        for players, order in zip(rotations, orders, strict=True)
         for seat in range(len(order))
     )
     advice = (
@@ -198,19 +198,19 @@ def _start_check(worlds: list[tuple[Any, ...]], orders: list[np.ndarray]) -> Che
     )
 
 
-def _play_check(game: Game, worlds: list[Trajectory], orders: list[np.ndarray]) -> Check:
+def _play_check(game: Game, rotations: list[Trajectory], orders: list[np.ndarray]) -> Check:
     """The earliest step at which play differs, and what differs there first, name the stage."""
     name = "the same games played with everyone in another seat"
     found: list[tuple[int, int, int]] = []  # (step, part, turn)
-    for turn, (played, order) in enumerate(zip(worlds, orders, strict=True)):
-        expected = turn_seats(game, worlds[0], order)
+    for turn, (played, order) in enumerate(zip(rotations, orders, strict=True)):
+        expected = turn_seats(game, rotations[0], order)
         for part, (field, _) in enumerate(PLAYED):
             mine, theirs = getattr(played, field), getattr(expected, field)
             wrong = _differs_by_step(mine, theirs)
             if wrong.any():
                 found.append((int(np.argmax(wrong)), part, turn))
     if not found:
-        rollouts, steps, copies = worlds[0].over.shape
+        rollouts, steps, copies = rotations[0].over.shape
         count = rollouts * steps * copies
         return Check(name, "game", True, f"{count} steps in each of {len(orders)} rotations alike")
     step, part, turn = min(found)

@@ -20,12 +20,12 @@ from coplay.core.compilation import QUICK, use_cache
 from coplay.core.errors import UserError
 from coplay.core.game import Game
 from coplay.core.group import decide
-from coplay.core.learner import Learner, LearnerState
+from coplay.core.learner import Learner, LearnerState, init_learner
 from coplay.core.player import View
 from coplay.core.trajectory import seat_keys
 from coplay.evaluation.audits.checks import Audit, Check
 from coplay.evaluation.audits.wiring_fields import coefficient_check, field_check
-from coplay.games.adapters.worker_game import HostGame
+from coplay.games.adapters.worker_game import WorkerGame
 from coplay.matches.rollout import Table, new_table, rollout, seat_views
 from coplay.training.config import TrainConfig
 from coplay.training.phases import plan_phases
@@ -60,7 +60,7 @@ def audit_wiring(config: TrainConfig, watcher: Watcher | None = None) -> Audit:
     use_cache()
     watcher = watcher or Watcher()
     game = make_game_of(config)
-    if isinstance(game, HostGame):
+    if isinstance(game, WorkerGame):
         raise UserError(
             f"{game.name} is stepped by worker processes: audit the wiring of {config.player} on a "
             "compiled game, e.g. stag-hunt or smax:3m; its parts are the same"
@@ -114,27 +114,27 @@ def play_course(
     """Play and learn `UPDATES` times from the beginning. parts: what the learner begins with."""
     streams = jnp.arange(game.seats)
     init_key, table_key, key = jax.random.split(key, 3)
-    start = learner.init(init_key, streams, parts)
+    start = init_learner(learner, init_key, streams, parts)
 
     def one(carry: tuple, key: jax.Array) -> tuple[tuple, None]:
         state, table, _ = carry
         groups = (learner.group(state),)
         table, trajectory = rollout(game, groups, table, key, steps, streams)
-        watched = learner.watch(game, trajectory)
+        watched = learner.training_data(game, trajectory)
         state, _ = learner.update(key, state, watched, jnp.float32(0.0))
         return (state, table, watched), None
 
     table = new_table(game, (learner.group(start),), table_key, copies)
     groups = (learner.group(start),)
     shape = jax.eval_shape(
-        lambda: learner.watch(game, rollout(game, groups, table, key, steps, streams)[1])
+        lambda: learner.training_data(game, rollout(game, groups, table, key, steps, streams)[1])
     )
     nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shape)
     keys = jax.random.split(key, UPDATES)
     (state, table, _), _ = jax.lax.scan(one, (start, table, nothing), keys)
     # One more rollout that nothing was learned from yet.
     table, trajectory = rollout(game, (learner.group(state),), table, key, steps, streams)
-    return Course(start, state, table, learner.watch(game, trajectory))
+    return Course(start, state, table, learner.training_data(game, trajectory))
 
 
 def learn_twice(learner: Learner, state: LearnerState, watched: Any) -> LearnerState:
@@ -273,11 +273,11 @@ def influences(game: Game, learner: Learner, course: Course) -> dict[str, Array]
     )
 
     def of_others(seat: Array) -> Array:
-        def mixed(own: Shaped[Array, "seat *rest"], other: Shaped[Array, "seat *rest"]) -> Array:
+        def blended(own: Shaped[Array, "seat *rest"], other: Shaped[Array, "seat *rest"]) -> Array:
             mine = (jnp.arange(seats) == seat).reshape(-1, *(1,) * (own.ndim - 1))
             return jnp.where(mine, own, other)
 
-        mixture = jax.tree.map(mixed, views, rolled)
+        mixture = jax.tree.map(blended, views, rolled)
         return jnp.max(jnp.abs(policies(mixture, memory) - base)[seat])
 
     found["others"] = jnp.max(jax.lax.map(of_others, jnp.arange(seats)))
@@ -292,7 +292,7 @@ def _another(action: Array) -> Array:
 def data_check(
     learner: Learner, course: Course, update: Callable[[LearnerState, Any], LearnerState]
 ) -> Check:
-    """What of that which `watch` gives changes what is learned, if it is another copy's."""
+    """What of that which `training_data` gives changes what is learned, if it is another copy's."""
     base = named(learner.parameters(update(course.state, course.watched)))
     leaves, structure = jax.tree_util.tree_flatten_with_path(course.watched)
     found = {}

@@ -18,7 +18,7 @@ from jaxtyping import Array, Int, PRNGKeyArray
 from coplay.core.errors import UserError
 from coplay.core.game import Game
 from coplay.core.group import Group, decide
-from coplay.core.learner import Learner, LearnerState
+from coplay.core.learner import Learner, LearnerState, init_learner
 from coplay.core.trajectory import seat_keys
 from coplay.evaluation.audits.checks import Check
 from coplay.matches.rollout import new_table, rollout, seat_views
@@ -187,7 +187,7 @@ def programs(
     streams, key = jnp.arange(game.seats), jax.random.key(0)
 
     def begin(key: PRNGKeyArray, streams: Int[Array, " seat"]) -> LearnerState:
-        return learner.init(key, streams, parts)
+        return init_learner(learner, key, streams, parts)
 
     yield _fingerprint(begin, key, streams)
     state = jax.eval_shape(begin, key, streams)
@@ -195,7 +195,7 @@ def programs(
     def seen(state: LearnerState) -> Any:
         groups = (learner.group(state),)
         table = new_table(game, groups, key, copies)
-        return learner.watch(game, rollout(game, groups, table, key, steps, streams)[1])
+        return learner.training_data(game, rollout(game, groups, table, key, steps, streams)[1])
 
     watched = jax.eval_shape(seen, state)
     yield _fingerprint(learner.update, key, state, watched, jnp.float32(0.0))

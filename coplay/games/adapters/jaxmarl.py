@@ -24,7 +24,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from coplay.core.errors import UserError, unknown
 from coplay.core.game import Game, Observation, Outcome
 from coplay.games.adapters.jaxmarl_drawing import Scene, draw_scene, scene_of, text_scene
-from coplay.games.adapters.jaxmarl_kinds import KINDS, REFUSED, Kind, Step
+from coplay.games.adapters.jaxmarl_kinds import KINDS, REFUSED, EnvStep, Kind
 
 INSTALL = "pip install 'coplay[jaxmarl]'"
 
@@ -149,7 +149,7 @@ class JaxmarlGame(Game):
             view, after, rewards, dones, _ = self.env.step_env(key, state.env, given)
         over = dones["__all__"]
         done = jnp.stack([dones.get(agent, over) for agent in self.env.agents])
-        gone = self.kind.gone(self.env, Step(state.env, actions, after, done))
+        gone = self.kind.gone(self.env, EnvStep(state.env, actions, after, done))
         if self.dead_stay:
             gone = jnp.broadcast_to(jnp.all(gone), gone.shape)
         alive = state.alive & ~gone
@@ -174,15 +174,15 @@ class JaxmarlGame(Game):
         return self.kind.scores(self.env, state.env)
 
     @property
-    def own_world(self) -> bool:
-        return self.kind.world is not None
+    def has_global_state(self) -> bool:
+        return self.kind.global_state is not None
 
-    def world_state(self, state: JaxmarlState) -> Float[Array, " number"]:
+    def global_state(self, state: JaxmarlState) -> Float[Array, " number"]:
         """Everything at once, for a critic that may see all: JaxMARL's own state of the world
         (SMAX), else what all seats see, one after the other."""
-        if self.kind.world is None:
-            return super().world_state(state)
-        return self.kind.world(self.env, state.env)
+        if self.kind.global_state is None:
+            return super().global_state(state)
+        return self.kind.global_state(self.env, state.env)
 
     def draw(self, state: JaxmarlState, cell: int = 48) -> np.ndarray:
         return draw_scene(self._scene(state), cell)

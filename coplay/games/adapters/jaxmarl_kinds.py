@@ -44,7 +44,7 @@ REFUSED: dict[str, str] = {
 """environment -> why it cannot be played."""
 
 
-class Step(NamedTuple):
+class EnvStep(NamedTuple):
     """One step of an environment. before, after: its states. actions, done: [seat]."""
 
     before: Any
@@ -84,7 +84,7 @@ class Kind(NamedTuple):
     world: JaxMARL's own state of the world; None: it has none.
     """
 
-    gone: Callable[[Any, Step], Bool[Array, " seat"]]
+    gone: Callable[[Any, EnvStep], Bool[Array, " seat"]]
     views: Callable[[Any, Any], list[Any]] = by_agent
     legal: Callable[[Any, Any], list[Any]] | None = None
     names: Callable[[Any, int], list[str]] = numbered
@@ -92,15 +92,15 @@ class Kind(NamedTuple):
     keeps_view: bool = False
     idle: int = 0
     scores: Callable[[Any, Any], dict[str, Float[Array, ""]]] = lambda env, state: {}
-    world: Callable[[Any, Any], Float[Array, " number"]] | None = None
+    global_state: Callable[[Any, Any], Float[Array, " number"]] | None = None
 
 
-def nobody_leaves(env: Any, step: Step) -> Bool[Array, " seat"]:
+def nobody_leaves(env: Any, step: EnvStep) -> Bool[Array, " seat"]:
     """Episodes that end by time alone."""
     return jnp.zeros(env.num_agents, bool)
 
 
-def everyone_done_leaves(env: Any, step: Step) -> Bool[Array, " seat"]:
+def everyone_done_leaves(env: Any, step: EnvStep) -> Bool[Array, " seat"]:
     """Episodes without a limit of time."""
     return step.done
 
@@ -133,7 +133,7 @@ def sides_standing(env: Any, state: Any) -> tuple[Bool[Array, ""], Bool[Array, "
     return jnp.any(alive[: env.num_allies]), jnp.any(alive[env.num_allies :])
 
 
-def smax_gone(env: Any, step: Step) -> Bool[Array, " seat"]:
+def smax_gone(env: Any, step: EnvStep) -> Bool[Array, " seat"]:
     """The dead; everyone, once one side has nobody left."""
     allies, enemies = sides_standing(env, step.after)
     return step.done | ~(allies & enemies)
@@ -159,19 +159,19 @@ SMAX = Kind(
     names=smax_names,
     idle=4,  # stop, the one action that JaxMARL allows to a dead unit
     scores=smax_scores,
-    world=lambda env, state: env.get_world_state(state),
+    global_state=lambda env, state: env.get_world_state(state),
 )
 
 # --- the others --------------------------------------------------------------------------------
 
 
-def riddle_gone(env: Any, step: Step) -> Bool[Array, " seat"]:
+def riddle_gone(env: Any, step: EnvStep) -> Bool[Array, " seat"]:
     """Everyone, when the one in the room tells."""
     told = step.actions[step.before.agent_in_room] == env.game_actions["TELL"]
     return everybody(env, told)
 
 
-def nav_gone(env: Any, step: Step) -> Bool[Array, " seat"]:
+def nav_gone(env: Any, step: EnvStep) -> Bool[Array, " seat"]:
     """Who arrived or crashed, as soon as JaxMARL takes it out (at once only if evaporating)."""
     return step.done & (step.after.goal_reached | step.after.move_term)
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from coplay.core.errors import UserError, unknown
-from coplay.games.adapters.worker_game import HostConfig, HostGame
+from coplay.games.adapters.worker_game import WorkerConfig, WorkerGame
 from coplay.games.adapters.workers.seats import read_seats
 from coplay.games.adapters.workers.source import Source, accepts, parse_option
 
@@ -19,9 +19,9 @@ USUAL = "parallel_env"  # what PettingZoo's modules call the function that makes
 _CALLABLES: dict[str, Source] = {}  # of `from_pettingzoo`, by the name after the family's
 
 
-def parts(rest: str) -> tuple[type, Callable[[HostConfig], HostGame]]:
+def parts(rest: str) -> tuple[type, Callable[[WorkerConfig], WorkerGame]]:
     """The configuration and the maker of the game `pettingzoo:REST`."""
-    return HostConfig, lambda config: _game(rest, _source(rest), config)
+    return WorkerConfig, lambda config: _game(rest, _source(rest), config)
 
 
 def from_pettingzoo(
@@ -31,7 +31,7 @@ def from_pettingzoo(
     options: Sequence[str] = (),
     workers: int = 0,
     timeout: float = 60.0,
-) -> HostGame:
+) -> WorkerGame:
     """A game from a callable that makes a PettingZoo parallel environment, for `coplay.train` and
     `coplay.play`.
 
@@ -40,12 +40,12 @@ def from_pettingzoo(
     name: what the game is called, `pettingzoo:NAME`. A run on it can be taken up, and its players
         loaded, wherever the name is known: unless said, it is `MODULE:FUNCTION` where that can be
         imported, and then known everywhere; other names are known after this call.
-    options, workers, timeout: see `HostConfig`.
+    options, workers, timeout: see `WorkerConfig`.
     """
     if isinstance(make, str) or not callable(make):
         raise UserError(f"from_pettingzoo needs a callable that makes an environment, not {make!r}")
     module, function = getattr(make, "__module__", None), getattr(make, "__qualname__", None)
-    config = HostConfig(tuple(options), workers, timeout)
+    config = WorkerConfig(tuple(options), workers, timeout)
     if name is None and module and function and _importable(make, module, function):
         rest = f"{module}:{function}"
         return _game(rest, Source(module, function), config)
@@ -86,7 +86,7 @@ def _source(rest: str) -> Source:
 
 
 @lru_cache(maxsize=16)
-def _game(rest: str, source: Source, config: HostConfig) -> HostGame:
+def _game(rest: str, source: Source, config: WorkerConfig) -> WorkerGame:
     """The game, after a look at one environment, which is made here and closed again."""
     name = f"{FAMILY}:{rest}"
     for text in config.options:
@@ -106,7 +106,7 @@ def _game(rest: str, source: Source, config: HostConfig) -> HostGame:
             f"{type(error).__name__}: {error}"
         ) from error
     try:
-        return HostGame(name, config, source, read_seats(env, name), _pictures(env, source))
+        return WorkerGame(name, config, source, read_seats(env, name), _pictures(env, source))
     finally:
         env.close()
 
@@ -114,8 +114,8 @@ def _game(rest: str, source: Source, config: HostConfig) -> HostGame:
 def _pictures(env: Any, source: Source) -> bool:
     """Whether environments of this source give pictures when they are asked to."""
     modes = (getattr(env, "metadata", None) or {}).get("render_modes", ())
-    asked = accepts(source.resolve(), "render_mode")
-    return "rgb_array" in modes if asked else getattr(env, "render_mode", None) == "rgb_array"
+    takes_mode = accepts(source.resolve(), "render_mode")
+    return "rgb_array" in modes if takes_mode else getattr(env, "render_mode", None) == "rgb_array"
 
 
 def _check_function(name: str, source: Source) -> None:

@@ -42,7 +42,7 @@ LARGEST_SEED = 2**32 - 1
 ByAgent = dict[str, Any]
 
 
-class Episode(NamedTuple):
+class EnvEpisode(NamedTuple):
     """What is carried from step to step, on the device.
 
     key: the episode's key as raw words: typed keys are slow to pass to compiled functions.
@@ -112,7 +112,7 @@ class CoplayParallelEnv(ParallelEnv):
         self._seats = {name: seat for seat, name in enumerate(self.possible_agents)}
         self._seed = secrets.randbits(32) if seed is None else _checked(seed)
         self._episodes = 0  # begun since seeding
-        self._episode: Episode | None = None
+        self._episode: EnvEpisode | None = None
         self._seen: Observation | None = None
 
     def observation_space(self, agent: str) -> spaces.Dict:
@@ -191,7 +191,7 @@ class CoplayParallelEnv(ParallelEnv):
     def close(self) -> None:
         """Nothing is held open."""
 
-    def _begun(self) -> Episode:
+    def _begun(self) -> EnvEpisode:
         if self._episode is None:
             raise UserError("no episode has begun: call reset() first")
         return self._episode
@@ -243,20 +243,20 @@ def _checked(seed: int) -> int:
 @jax.jit
 def _reset(
     game: Game, seed: UInt32[Array, ""], episode: UInt32[Array, ""]
-) -> tuple[Episode, Observation]:
+) -> tuple[EnvEpisode, Observation]:
     key = jax.random.fold_in(jax.random.key(seed), episode)
     state = game.reset(jax.random.fold_in(key, 0))
-    return Episode(jax.random.key_data(key), jnp.int32(0), state), _plain(game.observe(state))
+    return EnvEpisode(jax.random.key_data(key), jnp.int32(0), state), _plain(game.observe(state))
 
 
 @jax.jit
 def _step(
-    game: Game, episode: Episode, actions: Int[Array, " seat"]
-) -> tuple[Episode, Observation, Outcome]:
+    game: Game, episode: EnvEpisode, actions: Int[Array, " seat"]
+) -> tuple[EnvEpisode, Observation, Outcome]:
     time = episode.time + 1
     key = jax.random.fold_in(jax.random.wrap_key_data(episode.key), time)
     state, outcome = game.step(key, episode.state, actions)
-    return Episode(episode.key, time, state), _plain(game.observe(state)), outcome
+    return EnvEpisode(episode.key, time, state), _plain(game.observe(state)), outcome
 
 
 def _plain(seen: Observation) -> Observation:

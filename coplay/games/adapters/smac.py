@@ -7,19 +7,19 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from coplay.core.errors import UserError
-from coplay.games.adapters.worker_game import HostConfig, HostGame
+from coplay.games.adapters.worker_game import WorkerConfig, WorkerGame
 from coplay.games.adapters.workers.seats import read_seats
 from coplay.games.adapters.workers.smac_env import environment_class
 from coplay.games.adapters.workers.source import Source, parse_option
 
 
-def smac_parts(library: str, rest: str) -> tuple[type, Callable[[HostConfig], HostGame]]:
+def smac_parts(library: str, rest: str) -> tuple[type, Callable[[WorkerConfig], WorkerGame]]:
     """Configuration and maker of `LIBRARY:MAP`."""
-    return HostConfig, lambda config: _game(library, rest, config)
+    return WorkerConfig, lambda config: _game(library, rest, config)
 
 
 @lru_cache(maxsize=16)
-def _game(library: str, rest: str, config: HostConfig) -> HostGame:
+def _game(library: str, rest: str, config: WorkerConfig) -> WorkerGame:
     name = f"{library}:{rest}"
     options = dict(parse_option(text) for text in config.options)
     if "module" not in options:
@@ -37,6 +37,6 @@ def _game(library: str, rest: str, config: HostConfig) -> HostGame:
             f"{type(error).__name__}: {error}"
         ) from error
     try:
-        return HostGame(name, config, source, read_seats(env, name), False)
+        return WorkerGame(name, config, source, read_seats(env, name), False)
     finally:
         env.close()

@@ -23,7 +23,7 @@ from coplay.games.adapters.workers.source import Source
 
 
 @dataclass(frozen=True)
-class HostConfig:
+class WorkerConfig:
     """An environment stepped by worker processes."""
 
     options: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class HostConfig:
             raise UserError(f"timeout must be above 0, not {self.timeout}")
 
 
-class HostState(NamedTuple):
+class WorkerState(NamedTuple):
     """What was last shown. seen: as the environment gave it, pictures still in bytes.
 
     picture: [pixel row, pixel column, RGB] uint8 in a recorded episode, else None.
@@ -51,10 +51,10 @@ class HostState(NamedTuple):
     seen: Observation
     alive: Bool[Array, " seat"]
     picture: np.ndarray | None = None
-    world: Float[Array, " number"] | None = None
+    global_state: Float[Array, " number"] | None = None
 
 
-class HostGame(Game):
+class WorkerGame(Game):
     """See the module docstring. Seats are the environment's agents, in the order it names them.
 
     table: what the seats see and do. pictures: whether the environment can be drawn.
@@ -63,7 +63,7 @@ class HostGame(Game):
     symmetric: ClassVar[bool] = False
 
     name: str = eqx.field(static=True)  # type: ignore[misc]
-    config: HostConfig = eqx.field(static=True)
+    config: WorkerConfig = eqx.field(static=True)
     source: Source = eqx.field(static=True)
     table: Seats = eqx.field(static=True)
     pictures: bool = eqx.field(static=True)
@@ -80,7 +80,7 @@ class HostGame(Game):
     def notes(self) -> tuple[str, ...]:
         return self.table.notes()
 
-    def reset(self, key: PRNGKeyArray) -> HostState:
+    def reset(self, key: PRNGKeyArray) -> WorkerState:
         """A state of the right shapes in which nothing has been shown yet."""
         seats, table = self.seats, self.table
         seen = Observation(
@@ -88,18 +88,18 @@ class HostGame(Game):
             features=jnp.zeros((seats, table.features), jnp.float32),
             legal=jnp.ones((seats, table.actions), bool),
         )
-        world = jnp.zeros(table.world, jnp.float32) if table.world else None
-        return HostState(seen, jnp.ones(seats, bool), world=world)
+        global_state = jnp.zeros(table.global_state, jnp.float32) if table.global_state else None
+        return WorkerState(seen, jnp.ones(seats, bool), global_state=global_state)
 
     def step(
-        self, key: PRNGKeyArray, state: HostState, actions: Int[Array, " seat"]
-    ) -> tuple[HostState, Outcome]:
+        self, key: PRNGKeyArray, state: WorkerState, actions: Int[Array, " seat"]
+    ) -> tuple[WorkerState, Outcome]:
         raise UserError(
             f"{self.name} is stepped by worker processes and not by `step`: coplay.train, "
             "coplay.play and coplay watch play it; what plans ahead or compiles a game cannot"
         )
 
-    def observe(self, state: HostState) -> Observation:
+    def observe(self, state: WorkerState) -> Observation:
         return self.shown(state.seen)
 
     def shown(self, seen: Observation) -> Observation:
@@ -108,19 +108,19 @@ class HostGame(Game):
             return seen._replace(planes=seen.planes.astype(jnp.float32) / IMAGE)
         return seen
 
-    def alive(self, state: HostState) -> Bool[Array, " seat"]:
+    def alive(self, state: WorkerState) -> Bool[Array, " seat"]:
         return state.alive
 
     @property
-    def own_world(self) -> bool:
-        return self.table.world > 0
+    def has_global_state(self) -> bool:
+        return self.table.global_state > 0
 
-    def world_state(self, state: HostState) -> Float[Array, " number"]:
-        return super().world_state(state) if state.world is None else state.world
+    def global_state(self, state: WorkerState) -> Float[Array, " number"]:
+        return super().global_state(state) if state.global_state is None else state.global_state
 
-    def permute_seats(self, state: HostState, order: Int[Array, " seat"]) -> HostState:
-        of_seats = state._replace(picture=None, world=None)
-        return jax.tree.map(lambda x: x[order], of_seats)._replace(world=state.world)
+    def permute_seats(self, state: WorkerState, order: Int[Array, " seat"]) -> WorkerState:
+        of_seats = state._replace(picture=None, global_state=None)
+        return jax.tree.map(lambda x: x[order], of_seats)._replace(global_state=state.global_state)
 
     def refuse_noticing(self, groups: tuple[Group, ...]) -> None:
         """Players that look at the states a step led to need a game whose states can be seen."""
@@ -131,7 +131,7 @@ class HostGame(Game):
                     f"{self.name} stay in its worker processes"
                 )
 
-    def draw(self, state: HostState, cell: int = 48) -> np.ndarray:
+    def draw(self, state: WorkerState, cell: int = 48) -> np.ndarray:
         if state.picture is None:
             raise UserError(
                 f"{self.name} gives no pictures: it needs the render mode 'rgb_array' (an "
@@ -139,7 +139,7 @@ class HostGame(Game):
             )
         return state.picture
 
-    def text(self, state: HostState) -> str:
+    def text(self, state: WorkerState) -> str:
         raise UserError(
             f"{self.name} cannot be shown in the terminal: write a film by --out film.gif"
         )
@@ -151,9 +151,9 @@ class HostGame(Game):
         )
 
 
-def state_of(views: Views, picture: np.ndarray | None = None) -> HostState:
+def state_of(views: Views, picture: np.ndarray | None = None) -> WorkerState:
     """The state in which the seats are shown this; arrays [copy, ...] stay NumPy's."""
     seen: Any = Observation(views.planes, views.features, views.legal)  # type: ignore[arg-type]
     alive: Any = views.alive
-    world: Any = views.world if views.world.shape[-1] else None
-    return HostState(seen, alive, picture, world)
+    global_state: Any = views.global_state if views.global_state.shape[-1] else None
+    return WorkerState(seen, alive, picture, global_state)

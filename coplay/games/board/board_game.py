@@ -175,17 +175,17 @@ class BoardGame(Game):
         )
 
     @property
-    def marked(self) -> bool:
+    def has_sparse_view(self) -> bool:
         return self.config.view is None and self.config.walls == 0
 
-    def board_marks(
+    def board_indices(
         self,
         state: State,
         cells: Integer[Array, " thing"],
         there: Bool[Array, " thing"],
         kinds: Sequence[slice],
-    ) -> Int[Array, "seat mark"]:
-        """`marks` for views as `board_views` makes them; things of a kind never share a cell."""
+    ) -> Int[Array, "seat index"]:
+        """`sparse_view` of views that `board_views` makes; things of a kind never share a cell."""
         config, seats = self.config, self.seats
         planes = seats + 1 + len(kinds)
         board = config.height * config.width * planes

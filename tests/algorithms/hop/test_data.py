@@ -4,25 +4,25 @@ import jax.numpy as jnp
 import numpy as np
 
 from coplay.algorithms.hop.config import HOPConfig
-from coplay.algorithms.hop.data import Watched, draw_rows, equal_shares, picked
+from coplay.algorithms.hop.data import ReplayRows, draw_rows, equal_shares, picked
 from coplay.training.run import playing
 
 ROWS, SEATS, DRIVES, FILLED = 400, 3, 2, 300
 
 
-def replay() -> Watched:
+def replay() -> ReplayRows:
     random = np.random.default_rng(0)
-    character = random.choice([-1, 0, 1, 2], (ROWS, SEATS), p=[0.7, 0.2, 0.05, 0.05])
-    character[:, 2] = -1  # a stranger
+    persona = random.choice([-1, 0, 1, 2], (ROWS, SEATS), p=[0.7, 0.2, 0.05, 0.05])
+    persona[:, 2] = -1  # a stranger
     number = np.arange(ROWS)[:, None] * 10 + np.arange(SEATS)
-    return Watched(
+    return ReplayRows(
         observation=jnp.asarray(number),  # type: ignore[arg-type]  # any array will do
         alive=jnp.asarray(random.random((ROWS, SEATS)) < 0.6),
         action=jnp.asarray(number),
         goal=jnp.asarray(number)[..., None].astype(jnp.float32),
         labelled=jnp.ones((ROWS, SEATS), bool),
-        character=jnp.asarray(character),
-        told=jnp.asarray(number[:, [2, 0]])[..., None].astype(jnp.float32),
+        persona=jnp.asarray(persona),
+        context=jnp.asarray(number[:, [2, 0]])[..., None].astype(jnp.float32),
         policy=jnp.asarray(number[:, [2, 0]])[..., None].astype(jnp.float32),
         target=jnp.asarray(number[:, [2, 0]]).astype(jnp.float32),
     )
@@ -31,16 +31,16 @@ def replay() -> Watched:
 def test_characters_have_equal_shares_of_the_steps_in_the_game() -> None:
     given = replay()
     shares = equal_shares(given, jnp.int32(FILLED), DRIVES)
-    luck = (np.arange(6000) + 0.5) / 6000
-    index = np.asarray(draw_rows(shares, jnp.asarray(luck, jnp.float32)))
+    uniform = (np.arange(6000) + 0.5) / 6000
+    index = np.asarray(draw_rows(shares, jnp.asarray(uniform, jnp.float32)))
     for seat in range(SEATS):
         rows = index[seat]
         assert (rows >= ROWS - FILLED).all(), "rows that were never filled"
         assert np.asarray(given.alive)[rows, seat].all()
-        kinds, counts = np.unique(np.asarray(given.character)[rows, seat], return_counts=True)
+        kinds, counts = np.unique(np.asarray(given.persona)[rows, seat], return_counts=True)
         assert kinds.tolist() == ([-1] if seat == 2 else [-1, 0, 1]), "nobody learns from chance"
         np.testing.assert_allclose(counts, 6000 / len(kinds), rtol=0.01)
-        each = np.bincount(rows, minlength=ROWS)[np.asarray(given.character)[:, seat] == -1]
+        each = np.bincount(rows, minlength=ROWS)[np.asarray(given.persona)[:, seat] == -1]
         assert each[each > 0].max() <= each[each > 0].min() + 2, "steps of a character are alike"
 
 
@@ -52,7 +52,7 @@ def test_picked_rows_are_those_of_the_seat() -> None:
     np.testing.assert_array_equal(found.action, expected)
     np.testing.assert_array_equal(found.goal[..., 0], expected)
     np.testing.assert_array_equal(found.target, expected[[2, 0]])
-    np.testing.assert_array_equal(found.told[..., 0], expected[[2, 0]])
+    np.testing.assert_array_equal(found.context[..., 0], expected[[2, 0]])
 
 
 def test_players_of_a_run_think_longer_unless_told_otherwise() -> None:

@@ -23,7 +23,7 @@ from coplay.games.registry import make_game
 from coplay.games.stag_hunt import HUNT_STAG, StagHunt, StagHuntConfig
 from coplay.matches.rollout import Table, new_table, rollout
 from coplay.models.opponent_model import predict
-from coplay.models.personas import Salt
+from coplay.models.personas import PersonaSeed
 from coplay.nn.networks import view_shape
 from coplay.training.config import RunConfig, TrainConfig
 from coplay.training.phases import plan_phases
@@ -80,7 +80,7 @@ def at(tree: Any, *index: Any) -> Any:
 def test_declared_data_change_what_is_learned() -> None:
     hop = learner()
     table, trajectory = jax.tree.map(jnp.asarray, played(hop))
-    watched = jax.jit(hop.watch)(GAME, trajectory)
+    watched = jax.jit(hop.training_data)(GAME, trajectory)
     course = Course(state_of(hop), state_of(hop), table, watched)
     update = quick(lambda *given: learn_twice(hop, *given), course.state, watched)
     check = data_check(hop, course, update)
@@ -191,7 +191,7 @@ def test_a_belief_becomes_sure_of_a_hare_hunter_and_its_habit_is_remembered() ->
     quiet = TINY | {"planner": "off", "aimless": False}
     hop = HOP(HOPConfig(**quiet), shape, 2, (0,), (0,))
     networks = jax.tree.map(lambda x: x[0], hop.init(jax.random.key(0), jnp.arange(2)).networks)
-    player = Exact(*networks, Salt(jnp.uint32(0), jnp.uint32(0)), hop.config, shape, 2)
+    player = Exact(*networks, PersonaSeed(jnp.uint32(0), jnp.uint32(0)), hop.config, shape, 2)
     groups = (Group(player, (0,), True), Group(make_player("nh", game), (1,), True))
     copies = 64
 
@@ -218,7 +218,7 @@ def test_a_belief_becomes_sure_of_a_hare_hunter_and_its_habit_is_remembered() ->
 def test_goals_in_hindsight_by_hand() -> None:
     hop = learner()
     _, trajectory = played(hop)
-    rows, own, _ = hop.watch(GAME, jax.tree.map(jnp.asarray, trajectory))
+    rows, own, _ = hop.training_data(GAME, jax.tree.map(jnp.asarray, trajectory))
     assert own.alive.shape == (STEPS, COPIES, 1)
     goal = np.asarray(rows.goal).reshape(STEPS, COPIES, SEATS, 2)
     known = np.asarray(rows.labelled).reshape(STEPS, COPIES, SEATS)
@@ -254,7 +254,7 @@ def updated(hop: HOP, trajectory: Any, times: int = 1) -> tuple[HOPState, dict[s
 
 def test_what_is_not_alive_is_learned_from_by_nobody() -> None:
     hop = learner()
-    rows, *own = hop.watch(GAME, jax.tree.map(jnp.asarray, played(hop)[1]))
+    rows, *own = hop.training_data(GAME, jax.tree.map(jnp.asarray, played(hop)[1]))
     spoilt = rows._replace(
         action=jnp.where(rows.alive, rows.action, 6).astype(jnp.int8),
         labelled=rows.labelled | ~rows.alive,
@@ -271,10 +271,10 @@ def test_targets_are_returns_within_the_episode() -> None:
     """To a seat with a drive only what the drive is after counts."""
     hop = learner(characters=0.7, characters_from=1, character_episodes=1)
     _, trajectory = played(hop)
-    state, _ = updated(hop, hop.watch(GAME, jax.tree.map(jnp.asarray, trajectory)))
+    state, _ = updated(hop, hop.training_data(GAME, jax.tree.map(jnp.asarray, trajectory)))
     shape = (STEPS, COPIES)
     target = state.replay.target[-STEPS * COPIES :].reshape(shape)
-    who = state.replay.character[-STEPS * COPIES :, 1].reshape(shape)
+    who = state.replay.persona[-STEPS * COPIES :, 1].reshape(shape)
     assert set(who.ravel().tolist()) == {-1, 0, 1, 2}
     caught = trajectory.terminated[:, :, 1] & trajectory.alive[:, :, 1]
     stag = trajectory.after.last[:, :, 1] == HUNT_STAG
@@ -305,14 +305,14 @@ def test_learning_brings_models_actor_and_critic_closer(fields: dict[str, Any]) 
     # Without characters, so that the models are asked about all that was played.
     hop = learner((0, 1), updates=40, batch=64, learning_rate=0.01, characters=0.0, **fields)
     trajectory = played(hop)[1]
-    watched = hop.watch(GAME, jax.tree.map(jnp.asarray, trajectory))
+    watched = hop.training_data(GAME, jax.tree.map(jnp.asarray, trajectory))
     _, before = updated(hop, watched)
     _, after = updated(hop, watched, times=6)
-    surest = np.exp(trajectory.log_policy.max(-1)).reshape(-1, SEATS)
+    oracle = np.exp(trajectory.log_policy.max(-1)).reshape(-1, SEATS)
     seen = np.asarray(watched[0].alive & watched[0].labelled)
     for seat in (0, 1):
         others = [other for other in range(SEATS) if other != seat]
-        best = surest[:, others][seen[:, others]].mean()
+        best = oracle[:, others][seen[:, others]].mean()
         np.testing.assert_allclose(before["opponent_best"][seat], best, rtol=1e-5)
     for name in ("policy_loss", "value_loss", "opponent_loss"):
         assert before[name].shape == (2,) and (after[name] < before[name]).all(), name
@@ -322,7 +322,7 @@ def test_learning_brings_models_actor_and_critic_closer(fields: dict[str, Any]) 
 
 def test_switches_keep_networks_as_they_are() -> None:
     hop = learner(learn_policy=False)
-    watched = hop.watch(GAME, jax.tree.map(jnp.asarray, played(hop)[1]))
+    watched = hop.training_data(GAME, jax.tree.map(jnp.asarray, played(hop)[1]))
     start, end = state_of(hop).networks, updated(hop, watched)[0].networks
     jax.tree.map(np.testing.assert_array_equal, start.actor, end.actor)
     assert any(
@@ -341,7 +341,7 @@ def test_planner_prefers_what_its_values_say_and_never_the_illegal() -> None:
     hop = learner(simulations=12, draws=2, depth=3, normalise_q=False, beta=50.0)
     networks = at(state_of(hop).networks, 0)
     silent = networks._replace(critic=jax.tree.map(jnp.zeros_like, networks.critic))
-    player = HOPPlayer(*silent, Salt(jnp.uint32(0), jnp.uint32(0)), hop.config, SHAPE, SEATS)
+    player = HOPPlayer(*silent, PersonaSeed(jnp.uint32(0), jnp.uint32(0)), hop.config, SHAPE, SEATS)
     state = GAME.reset(jax.random.key(0))._replace(
         cell=jnp.array([5, 0, 0], jnp.int16), prey=jnp.array([1, 5, 3], jnp.int16)
     )
@@ -427,7 +427,7 @@ def test_a_run_starts_from_ppo(tmp_path: Path) -> None:
         state.networks.actor,
         ppo.actor,
     )
-    assert not np.asarray(state.networks.actor.layers[0].weight)[..., -hop._told :].any()
+    assert not np.asarray(state.networks.actor.layers[0].weight)[..., -hop._context_size :].any()
     for different in ({"hidden": (4,)}, {"network": "mlp"}):
         with pytest.raises(UserError, match=r"other shapes \(network=centred"):
             other = learner((0,), warm_start=str(tmp_path / "ppo"), **different)

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from coplay.algorithms.hop_plus.config import HopPlusConfig
-from coplay.algorithms.hop_plus.imagined import one_of
+from coplay.algorithms.hop_plus.imagination import one_of
 from coplay.algorithms.hop_plus.learner import HopPlus
-from coplay.algorithms.hop_plus.models import HopPlusState, Watched, _newest
+from coplay.algorithms.hop_plus.models import HopPlusState, UpdateData, _newest
 from coplay.algorithms.hop_plus.player import HopPlusMemory, everyone
 from coplay.bench.hop_plus import parts
 from coplay.bench.measure import measure
@@ -55,8 +55,8 @@ def test_buffers_keep_the_newest_rows_that_count() -> None:
 
 def test_beginnings_are_drawn_from_the_mask() -> None:
     mask = jnp.array([False, True, False, True, True, False])
-    luck = jnp.linspace(0, 0.999, 300)
-    found, counts = np.unique(np.asarray(one_of(mask, luck)), return_counts=True)
+    uniform = jnp.linspace(0, 0.999, 300)
+    found, counts = np.unique(np.asarray(one_of(mask, uniform)), return_counts=True)
     assert list(found) == [1, 3, 4] and counts.min() >= 99
 
 
@@ -76,13 +76,13 @@ def test_what_is_known_of_three_seats_is_in_their_order() -> None:
         seats=(1,),
         active=(1,),
     )
-    noted = jnp.asarray(found[1:2])[None]  # [time, own, copy, seat, unit]
-    known = learner._known(HopPlusMemory(noted, noted))
+    recorded = jnp.asarray(found[1:2])[None]  # [time, own, copy, seat, unit]
+    known = learner._known(HopPlusMemory(recorded, recorded))
     np.testing.assert_array_equal(known.z[0], np.swapaxes(mine, 0, 1))
 
 
 @pytest.fixture(scope="module")
-def played() -> tuple[Any, HopPlus, HopPlusState, Any, Watched]:
+def played() -> tuple[Any, HopPlus, HopPlusState, Any, UpdateData]:
     """A learner in both seats after a rollout."""
     game = make_game("stag-hunt", **FIELDS)
     learner = HopPlus(
@@ -100,37 +100,42 @@ def played() -> tuple[Any, HopPlus, HopPlusState, Any, Watched]:
         table = new_table(game, groups, key, COPIES)
         table, _ = rollout(game, groups, table, key, 3, jnp.arange(2))
         table, trajectory = rollout(game, groups, table, key, STEPS, jnp.arange(2))
-        return state, trajectory, table.memory, learner.watch(game, trajectory)._replace(game=None)
+        return (
+            state,
+            trajectory,
+            table.memory,
+            learner.training_data(game, trajectory)._replace(game=None),
+        )
 
-    state, trajectory, memory, watched = play(jax.random.key(0))
-    return game, learner, state, (trajectory, memory), watched._replace(game=game)
+    state, trajectory, memory, observed = play(jax.random.key(0))
+    return game, learner, state, (trajectory, memory), observed._replace(game=game)
 
 
 def test_codes_in_learning_are_those_it_acted_by(played: Any) -> None:
-    _, learner, state, (trajectory, memory), watched = played
+    _, learner, state, (trajectory, memory), observed = played
 
     @jax.jit
-    def learned(state: HopPlusState, watched: Watched) -> Any:
-        seen = state.goals.see(watched.lives.observation)
-        before, after = state.goals.unrolled(seen, watched.lives)
-        own = learner._with_codes(state.goals, watched)
+    def learned(state: HopPlusState, observed: UpdateData) -> Any:
+        seen = state.goals.see(observed.chunks.observation)
+        before, after = state.goals.unrolled(seen, observed.chunks)
+        own = learner._with_codes(state.goals, observed)
         return (
             before,
             after,
             state.goals.infer(before, seen).mean,
             own,
-            learner._after(state.goals, watched),
+            learner._after(state.goals, observed),
         )
 
-    before, after, z, own, end = learned(state, watched._replace(game=None))
+    before, after, z, own, end = learned(state, observed._replace(game=None))
 
     def by_seat(x: Any) -> np.ndarray:
         return np.moveaxis(np.asarray(x).reshape(COPIES, 2, STEPS, -1), 2, 0)
 
     # What players noted is what the memory gives when it runs over the rollout at once.
     alive = np.asarray(trajectory.alive)
-    for found, noted in ((before, watched.known.goals), (z, watched.known.z)):
-        np.testing.assert_allclose(by_seat(found)[alive], np.asarray(noted)[alive], 1e-3, 1e-5)
+    for found, recorded in ((before, observed.known.goals), (z, observed.known.z)):
+        np.testing.assert_allclose(by_seat(found)[alive], np.asarray(recorded)[alive], 1e-3, 1e-5)
     assert np.abs(np.asarray(z)).max() > 1e-3
     over = np.asarray(trajectory.over[-1])
     after = np.where(over[:, None, None], 0.0, np.asarray(after).reshape(COPIES, 2, -1))
@@ -152,15 +157,17 @@ def test_codes_in_learning_are_those_it_acted_by(played: Any) -> None:
 
 
 def test_the_best_possible_prediction_is_of_the_policies_that_acted(played: Any) -> None:
-    _, learner, state, (trajectory, _), watched = played
-    found = jax.jit(lambda s, w: learner._foreseen(s, w))(state, watched._replace(game=None))
+    _, learner, state, (trajectory, _), observed = played
+    found = jax.jit(lambda s, w: learner._prediction_metrics(s, w))(
+        state, observed._replace(game=None)
+    )
     probs = np.exp(np.asarray(trajectory.log_policy))[np.asarray(trajectory.alive)]
     np.testing.assert_allclose(found["opponent_best_top1"], probs.max(-1).mean(), rtol=1e-5)
     assert (np.asarray(found["opponent_top1"]) < 1).all()
 
 
 def test_players_that_share_what_they_infer_act_like_players_that_do_not(played: Any) -> None:
-    game, learner, state, (trajectory, _), watched = played
+    game, learner, state, (trajectory, _), observed = played
     group = learner.group(state)
     assert group.player.together
     alone = Group(dataclasses.replace(group.player, together=False), group.seats, group.shared)
@@ -173,24 +180,24 @@ def test_players_that_share_what_they_infer_act_like_players_that_do_not(played:
 
     other = play(jax.random.key(0))
     np.testing.assert_allclose(other.log_policy, trajectory.log_policy, rtol=1e-4, atol=1e-5)
-    noted = other.noted[learner.active]
+    recorded = other.recorded[learner.active]
     single = dataclasses.replace(learner, active=(1,))
-    known = single._known(jax.tree.map(lambda x: x[:, 1:], noted))
-    np.testing.assert_allclose(known.z, watched.known.z, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(known.goals, watched.known.goals, rtol=1e-4, atol=1e-5)
+    known = single._known(jax.tree.map(lambda x: x[:, 1:], recorded))
+    np.testing.assert_allclose(known.z, observed.known.z, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(known.goals, observed.known.goals, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.slow
 def test_imagination_begins_where_games_were(played: Any) -> None:
-    _, learner, state, (trajectory, _), watched = played
-    game = watched.game
+    _, learner, state, (trajectory, _), observed = played
+    game = observed.game
 
     @jax.jit
-    def dream(state: HopPlusState, watched: Watched) -> Any:
-        watched = watched._replace(game=game)
-        return learner._dreams.dream(jax.random.key(1), state, watched)
+    def rollout(state: HopPlusState, observed: UpdateData) -> Any:
+        observed = observed._replace(game=game)
+        return learner._imagination.rollout(jax.random.key(1), state, observed)
 
-    found = dream(state._replace(rounds=jnp.int32(99)), watched._replace(game=None))
+    found = rollout(state._replace(rounds=jnp.int32(99)), observed._replace(game=None))
     assert found.alive.shape == (STEPS, COPIES, 2)
     assert np.asarray(found.alive).all()  # whoever leaves begins anew at once
     real = {
@@ -227,7 +234,7 @@ def test_planners_draw_prototypes_as_probable_as_they_are(goal: Any) -> None:
     chance = np.array([0.6, 0.3, 0.1])
     goals = jnp.asarray(np.log([[chance[::-1], chance]]))  # of oneself and of the other
     memory = HopPlusMemory(goals, jnp.zeros((1, 2, 2)))
-    drawn = player.drawn_codes(jax.random.key(1), memory, jnp.zeros((1, 2, 2)))
+    drawn = player.sample_codes(jax.random.key(1), memory, jnp.zeros((1, 2, 2)))
     codes = np.asarray(player.goals.inference.codes)  # type: ignore[union-attr]
     near = np.abs(np.asarray(drawn)[:, 0, 0, None] - codes).max(-1) == 0
     shares = chance if goal == "inferred" else np.zeros(3)

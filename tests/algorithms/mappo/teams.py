@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from coplay.algorithms.mappo.config import MAPPOConfig
-from coplay.algorithms.mappo.data import MAPPOState, Seen
+from coplay.algorithms.mappo.data import MAPPOState, UpdateData
 from coplay.algorithms.mappo.hyper import HyperMAPPO
 from coplay.algorithms.mappo.hyper_config import HyperMAPPOConfig
 from coplay.algorithms.mappo.learner import MAPPO
@@ -52,7 +52,7 @@ class Played(NamedTuple):
     state: MAPPOState
     table: Table
     trajectory: Trajectory
-    seen: Seen
+    seen: UpdateData
 
 
 def play(learner: MAPPO, game: Game = GAME, size: float = 0.25, state: Any = None) -> Played:
@@ -62,7 +62,7 @@ def play(learner: MAPPO, game: Game = GAME, size: float = 0.25, state: Any = Non
         state = wide(jax.jit(learner.init)(jax.random.key(0), streams), size)
 
     @jax.jit
-    def both(state: MAPPOState) -> tuple[Table, Trajectory, Seen]:
+    def both(state: MAPPOState) -> tuple[Table, Trajectory, UpdateData]:
         groups = (learner.group(state),)
         table = new_table(game, groups, jax.random.key(5), COPIES)
 
@@ -72,7 +72,7 @@ def play(learner: MAPPO, game: Game = GAME, size: float = 0.25, state: Any = Non
 
         _, played = jax.lax.scan(one, table, jax.random.split(jax.random.key(6), 2))
         table, trajectory = jax.tree.map(lambda x: x[1], played)
-        return table, trajectory, learner.watch(game, trajectory)
+        return table, trajectory, learner.training_data(game, trajectory)
 
     return Played(state, *both(state))
 
@@ -95,7 +95,7 @@ def course(
             state, table = carry
             table, trajectory = rollout(game, (learner.group(state),), table, key, STEPS, streams)
             after, metrics = learner.update(
-                key, state, learner.watch(game, trajectory), jnp.float32(0)
+                key, state, learner.training_data(game, trajectory), jnp.float32(0)
             )
             return (after, table), (state, metrics, trajectory.log_policy)
 

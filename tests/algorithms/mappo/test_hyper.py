@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import coplay
-from coplay.algorithms.mappo.data import Batch, MAPPOState, Seen
+from coplay.algorithms.mappo.data import MAPPOBatch, MAPPOState, UpdateData
 from coplay.algorithms.mappo.hyper import HyperMAPPO
 from coplay.algorithms.mappo.learner import MAPPO
 from coplay.core.game import Game
@@ -74,7 +74,7 @@ def test_base_gradients_at_the_start_are_those_of_mappo() -> None:
     plain, hyper = team(), team(kind=HyperMAPPO, align_weight=0.0)
     key, streams = jax.random.key(0), jnp.arange(3)
 
-    def gradients(learner: MAPPO, state: MAPPOState, seen: Seen) -> Any:
+    def gradients(learner: MAPPO, state: MAPPOState, seen: UpdateData) -> Any:
         learning, batch, _ = learner._prepared(state, seen)
         one, rows = jax.tree.map(lambda x: x[0], (learning, batch))
         return jax.grad(learner._loss, has_aux=True)(one.parameters, one, rows)[0]
@@ -161,19 +161,19 @@ def test_ratio_starts_at_one_in_every_form(fields: dict[str, Any]) -> None:
 
 
 class ChunkStateZeroed(HyperMAPPO):
-    def _pieces(self, *arguments: Any) -> Batch:
+    def _pieces(self, *arguments: Any) -> MAPPOBatch:
         batch = super()._pieces(*arguments)
         return batch._replace(memory=jax.tree.map(jnp.zeros_like, batch.memory))
 
 
 class ResetMissing(HyperMAPPO):
-    def _whole(self, *arguments: Any) -> Batch:
+    def _whole(self, *arguments: Any) -> MAPPOBatch:
         batch = super()._whole(*arguments)
         return batch._replace(first=jnp.zeros_like(batch.first))
 
 
 class PastLostAtChunkStart(HyperMAPPO):
-    def _pieces(self, *arguments: Any) -> Batch:
+    def _pieces(self, *arguments: Any) -> MAPPOBatch:
         batch = super()._pieces(*arguments)
         known, inputs = batch.context, batch.view.shape[-1]
         past = slice(inputs, inputs + self.shape.actions + 1)
@@ -195,7 +195,7 @@ class TargetActs(HyperMAPPO):
 class TimeInterleaved(HyperMAPPO):
     """A bare reshape of [time, copy] that mixes the two."""
 
-    def _whole(self, *arguments: Any) -> Batch:
+    def _whole(self, *arguments: Any) -> MAPPOBatch:
         batch = super()._whole(*arguments)
         mix = lambda x: jnp.swapaxes(x, 0, 1).reshape(x.shape)  # noqa: E731
         rest = batch._replace(memory=())  # type: ignore[arg-type]
@@ -233,7 +233,7 @@ def test_loss_weights_change_gradients_and_the_target_never_acts() -> None:
     state = played.state._replace(target=target)
 
     @jax.jit
-    def gradients(state: MAPPOState, seen: Seen) -> list[Any]:
+    def gradients(state: MAPPOState, seen: UpdateData) -> list[Any]:
         found = []
         for fields in (
             {},
@@ -306,10 +306,10 @@ def gradient_memory(agents: int, copies: int) -> tuple[int, int]:
     learner = team(game, HyperMAPPO, layers="all", hidden=(64, 64))
     streams, key = jnp.arange(agents), jax.random.key(0)
 
-    def prepared(state: MAPPOState) -> tuple[MAPPOState, Batch]:
+    def prepared(state: MAPPOState) -> tuple[MAPPOState, MAPPOBatch]:
         groups = (learner.group(state),)
         table = new_table(game, groups, key, copies)
-        seen = learner.watch(game, rollout(game, groups, table, key, 16, streams)[1])
+        seen = learner.training_data(game, rollout(game, groups, table, key, 16, streams)[1])
         return learner._prepared(state, seen)[:2]
 
     state = jax.eval_shape(learner.init, key, streams)

@@ -11,9 +11,9 @@ import pytest
 import coplay
 from coplay import UserError
 from coplay.algorithms.mappo.config import MAPPOConfig
-from coplay.algorithms.mappo.data import Batch, MAPPOState, Parameters, Seen, cut
+from coplay.algorithms.mappo.data import MAPPOBatch, MAPPOState, Parameters, UpdateData, cut
 from coplay.algorithms.mappo.hyper_config import HyperMAPPOConfig
-from coplay.algorithms.mappo.player import Remembered, context_inputs, critic_inputs
+from coplay.algorithms.mappo.player import MAPPOMemory, context_inputs, critic_inputs
 from coplay.cli.main import run as cli
 from coplay.core.config import parse_fields
 from coplay.games.registry import make_game
@@ -28,13 +28,13 @@ RNG = np.random.default_rng(0)
 
 def test_critic_inputs() -> None:
     view = np.array([[1.0, 2.0], [0.0, 0.0]])
-    world, ids = np.array([[5.0], [6.0]]), np.eye(2)
-    own = critic_inputs("own", jnp.asarray(view), jnp.asarray(world), jnp.asarray(ids))
+    global_state, ids = np.array([[5.0], [6.0]]), np.eye(2)
+    own = critic_inputs("own", jnp.asarray(view), jnp.asarray(global_state), jnp.asarray(ids))
     np.testing.assert_array_equal(own, view)
-    seen = critic_inputs("global", *map(jnp.asarray, (view, world, ids)))
+    seen = critic_inputs("global", *map(jnp.asarray, (view, global_state, ids)))
     # Who sees nothing is shown nothing but its number.
     np.testing.assert_array_equal(seen, [[5, 1, 0], [0, 0, 1]])
-    both = critic_inputs("agent-specific", *map(jnp.asarray, (view, world, ids)))
+    both = critic_inputs("agent-specific", *map(jnp.asarray, (view, global_state, ids)))
     np.testing.assert_array_equal(both, [[1, 2, 5, 1, 0], [0, 0, 0, 0, 1]])
 
 
@@ -50,9 +50,9 @@ def test_context_inputs_forget_the_episode_before() -> None:
 def test_pieces_are_contiguous_and_begin_with_the_memory_before_them() -> None:
     copies, steps, seats, length = 2, 6, 3, 2
     number = np.arange(copies * steps).reshape(copies, steps, 1) * np.ones((1, 1, seats))
-    after = Remembered(*(number[..., None] + 100 for _ in range(4)))
-    start = Remembered(*(np.full((copies, 1, seats, 1), -1.0) for _ in range(4)))
-    batch = Batch(*(number for _ in range(9)), memory=start)  # type: ignore[arg-type]
+    after = MAPPOMemory(*(number[..., None] + 100 for _ in range(4)))
+    start = MAPPOMemory(*(np.full((copies, 1, seats, 1), -1.0) for _ in range(4)))
+    batch = MAPPOBatch(*(number for _ in range(9)), memory=start)  # type: ignore[arg-type]
     pieces = cut(batch, after, length)  # type: ignore[arg-type]
     np.testing.assert_array_equal(
         pieces.alive[:, :, 0], [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9], [10, 11]]
@@ -68,10 +68,10 @@ def test_what_was_remembered_is_what_unrolling_remembers(parameters: str) -> Non
     played = play(learner)
 
     @jax.jit
-    def both(state: MAPPOState, seen: Seen) -> tuple[Batch, Any, Any]:
+    def both(state: MAPPOState, seen: UpdateData) -> tuple[MAPPOBatch, Any, Any]:
         _, batch, _ = learner._prepared(state, seen)
 
-        def unrolled(parameters: Parameters, batch: Batch) -> Any:
+        def unrolled(parameters: Parameters, batch: MAPPOBatch) -> Any:
             start, when = batch.memory, (batch.first, batch.alive)
             actor = parameters.actor.unroll(batch.view, start.actor[:, 0], *when)
             return actor, parameters.critic.unroll(batch.critic, start.critic[:, 0], *when)
@@ -81,8 +81,11 @@ def test_what_was_remembered_is_what_unrolling_remembers(parameters: str) -> Non
     batch, (_, actor), (value, critic) = both(played.state, played.seen)
     alive, seats = np.asarray(batch.alive), 1 if parameters == "separate" else 3
     assert not alive.all() and np.asarray(batch.first)[:, :, 1:].any()
-    for noted, expected in ((played.seen.after.actor, actor), (played.seen.after.critic, critic)):
-        by_set = np.asarray(noted).reshape(STEPS, COPIES, -1, seats, noted.shape[-1])
+    for recorded, expected in (
+        (played.seen.after.actor, actor),
+        (played.seen.after.critic, critic),
+    ):
+        by_set = np.asarray(recorded).reshape(STEPS, COPIES, -1, seats, recorded.shape[-1])
         np.testing.assert_allclose(by_set.transpose(2, 1, 0, 3, 4), expected, atol=1e-5)
         assert np.abs(expected).max() > 0.1
     np.testing.assert_allclose(batch.value[alive], value[..., 0][alive], atol=1e-5)
@@ -174,12 +177,12 @@ def test_smax_critic_sees_the_world() -> None:
     game = make_game("smax:3m")
     learner = team(game, critic="global")
     played = play(learner, game)
-    world = np.asarray(played.seen.world)
-    assert world.shape[:3] == (STEPS, COPIES, 3)
+    global_state = np.asarray(played.seen.global_state)
+    assert global_state.shape[:3] == (STEPS, COPIES, 3)
     states = jax.tree.map(lambda x: x[3, 1], played.trajectory.state)
-    expected = game.world_state(states)
+    expected = game.global_state(states)
     for seat in range(3):
-        np.testing.assert_array_equal(world[3, 1, seat], expected)
+        np.testing.assert_array_equal(global_state[3, 1, seat], expected)
 
 
 @pytest.mark.slow
@@ -197,4 +200,4 @@ def test_runs_train_resume_and_play(player: str, tmp_path: Path) -> None:
 
 
 def test_game_of_the_tests_has_what_is_tested() -> None:
-    assert GAME.views_show_all and not make_game("identity").views_show_all
+    assert GAME.view_is_global and not make_game("identity").view_is_global

@@ -75,7 +75,7 @@ def played(keep: bool, parameters: str = "separate") -> Played:
     for number in range(2):
         table, trajectory = play(groups, table, jax.random.key(number))
         tables.append(table)
-        parts.append(mine.watch(GAME, trajectory))
+        parts.append(mine.training_data(GAME, trajectory))
     return Played(state, tables, parts)
 
 

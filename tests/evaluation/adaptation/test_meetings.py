@@ -41,8 +41,8 @@ def test_suites_name_players_of_their_games() -> None:
         sets = suite_sets(name, game, "ppo")
         assert len({slug(text) for text in sets}) == len(sets)
         for text in sets:
-            party = meetings.make_party("random", text.split(","), game, REQUEST.adapt)
-            assert bool(party.learners) == ("ppo" in text)
+            meeting = meetings.make_meeting("random", text.split(","), game, REQUEST.adapt)
+            assert bool(meeting.learners) == ("ppo" in text)
             assert has_best_response(text.split(",")) == (
                 "ppo" not in text and "switcher" not in text
             )
@@ -51,14 +51,14 @@ def test_suites_name_players_of_their_games() -> None:
 
 
 def test_an_interrupted_suite_goes_on_where_it_was(tmp_path: Path, monkeypatch: Any) -> None:
-    asked: list[str] = []
+    wanted: list[str] = []
     drawn: list[str] = []
 
     def meet(request: Request, text: str, *rest: Any) -> Any:
-        asked.append(text)
-        if len(asked) == 2:
+        wanted.append(text)
+        if len(wanted) == 2:
             raise KeyboardInterrupt
-        return {"against": text, "score": len(asked)}, []
+        return {"against": text, "score": len(wanted)}, []
 
     monkeypatch.setattr(meetings, "meet", meet)
 
@@ -70,7 +70,7 @@ def test_an_interrupted_suite_goes_on_where_it_was(tmp_path: Path, monkeypatch: 
     with pytest.raises(KeyboardInterrupt):
         go(REQUEST)
     results = go(REQUEST)
-    assert asked == ["ns,ns,ns", "nh,ns,random", "nh,ns,random"]
+    assert wanted == ["ns,ns,ns", "nh,ns,random", "nh,ns,random"]
     assert [result["score"] for result in results] == [1, 3]
     assert drawn == ["ns,ns,ns", "nh,ns,random"]
     with pytest.raises(UserError, match="other settings"):

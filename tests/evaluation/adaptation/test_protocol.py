@@ -15,14 +15,14 @@ from coplay.core.group import group_players
 from coplay.core.player import Insight, Memory, Player, View
 from coplay.evaluation.adaptation.protocol import (
     AdaptConfig,
-    Party,
+    Meeting,
     _learn,
-    make_party,
+    make_meeting,
     make_program,
     play_units,
 )
 from coplay.games.stag_hunt import StagHunt, StagHuntConfig
-from coplay.matches.partitioned import by_part
+from coplay.matches.partitioned_player import partitioned
 from coplay.matches.rollout import new_table, rollout
 from coplay.nn.networks import view_shape
 
@@ -82,11 +82,11 @@ class Patient(Player):
 def test_every_seat_is_taken_and_memory_is_kept_across_episodes_and_fresh_in_each_unit() -> None:
     config = AdaptConfig(steps=11, last=5, seeds=2, rollout=4)
     # In seat 0 it takes action 2, in the others action 1.
-    focal = by_part([Patient(jnp.int32(action)) for action in (2, 1, 1)])
-    party = Party((), (), (), group_players([focal, Random(), Random()]))
-    played, _ = play_units(Who(), party, config)
+    focal = partitioned([Patient(jnp.int32(action)) for action in (2, 1, 1)])
+    meeting = Meeting((), (), (), group_players([focal, Random(), Random()]))
+    played, _ = play_units(Who(), meeting, config)
     assert played.reward.shape == played.over.shape == (6, 11)
-    assert played.belief is None and played.foreseen is None
+    assert played.belief is None and played.predicted is None
     for unit, rewards in enumerate(played.reward):
         seat = unit // 2
         action = 2 if seat == 0 else 1
@@ -130,9 +130,9 @@ def test_a_unit_learns_from_what_was_played_in_it_alone() -> None:
 def test_learning_co_players_begin_anew_in_each_unit() -> None:
     game = Who()
     config = AdaptConfig(steps=8, last=4, seeds=2, rollout=4)
-    party = make_party("random", ["ppo:epochs=1", "random"], game, config)
-    assert party.learners[0].active == (1,) and party.starts == (None,)
-    _, (state,) = play_units(game, party, config)
+    meeting = make_meeting("random", ["ppo:epochs=1", "random"], game, config)
+    assert meeting.learners[0].active == (1,) and meeting.starts == (None,)
+    _, (state,) = play_units(game, meeting, config)
     weights = np.asarray(state.actor.layers[0].weight)
     assert weights.shape[0] == 6
     assert len({row.tobytes() for row in weights}) == 6
@@ -176,9 +176,9 @@ class Believer(Player):
 def test_beliefs_are_compared_with_goals_that_became_known_later() -> None:
     game = StagHunt(StagHuntConfig(horizon=20))
     config = AdaptConfig(steps=90, last=40, seeds=2, rollout=30)
-    nh = make_party("nh", ["nh"] * 3, game, config).others[0].player
-    party = Party((), (), (), group_players([Believer(), nh, nh, nh]))
-    played, _ = play_units(game, party, config)
+    nh = make_meeting("nh", ["nh"] * 3, game, config).others[0].player
+    meeting = Meeting((), (), (), group_players([Believer(), nh, nh, nh]))
+    played, _ = play_units(game, meeting, config)
     assert played.belief is not None and played.believed is not None
     some = played.believed > 0
     np.testing.assert_allclose(played.belief[some] / played.believed[some], 0.75, rtol=1e-5)
@@ -190,15 +190,15 @@ def test_beliefs_are_compared_with_goals_that_became_known_later() -> None:
     assert (played.believed[first & whole] >= 2).mean() > 0.9
     # A nearest-hare player hunts once, in the step in which it leaves.
     episodes = played.over.sum(axis=1)
-    assert (played.foreseen.sum(axis=1) <= 3 * (episodes + 1)).all()
-    assert (played.foreseen.sum(axis=1) >= 2 * episodes).all()
+    assert (played.predicted.sum(axis=1) <= 3 * (episodes + 1)).all()
+    assert (played.predicted.sum(axis=1) >= 2 * episodes).all()
 
 
 def test_a_scripted_player_gets_the_known_figure() -> None:
     """Four stag hunters on 4x4 get 2.85 each."""
     game = StagHunt(StagHuntConfig())
     config = AdaptConfig(steps=320, last=100, seeds=10)
-    played, _ = play_units(game, make_party("ns", ["ns"] * 3, game, config), config)
+    played, _ = play_units(game, make_meeting("ns", ["ns"] * 3, game, config), config)
     rewards = played.reward.reshape(4, -1).sum(1) / played.over.reshape(4, -1).sum(1)
     assert abs(rewards.mean() - 2.85) < 0.2
     assert (np.abs(rewards - 2.85) < 0.4).all()
@@ -210,8 +210,8 @@ def test_one_program_serves_all_units() -> None:
     sizes = []
     for seeds in (1, 7):
         config = AdaptConfig(steps=4, last=2, seeds=seeds, rollout=2)
-        party = make_party("random", ["random", "random"], game, config)
-        program = make_program(party, config)
-        traced = jax.make_jaxpr(program)(game, party.others, party.starts, jax.random.key(0))
+        meeting = make_meeting("random", ["random", "random"], game, config)
+        program = make_program(meeting, config)
+        traced = jax.make_jaxpr(program)(game, meeting.others, meeting.starts, jax.random.key(0))
         sizes.append(len(traced.jaxpr.eqns))
     assert sizes[0] == sizes[1]

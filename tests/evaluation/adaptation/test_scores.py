@@ -30,7 +30,7 @@ def played() -> Played:
         over=over,
         belief=(believed * rng.random(over.shape)).astype(np.float32),
         believed=believed,
-        foreseen=None,
+        predicted=None,
         acted=None,
         best=None,
     )
@@ -124,7 +124,7 @@ def test_accuracy_stands_beside_the_best_possible_one(played: Played) -> None:
     acted = np.full(played.over.shape, 3)
     best = np.full(played.over.shape, 1.5)
     best[:, ::2] = 3.0
-    known = played._replace(foreseen=acted - 1, acted=acted, best=best)
+    known = played._replace(predicted=acted - 1, acted=acted, best=best)
     found = summarise(known, STEPS, LAST, References(None, None))["accuracy"]
     assert found["mean"] == pytest.approx(2 / 3)
     assert found["best"] == pytest.approx(0.75)

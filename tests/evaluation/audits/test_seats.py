@@ -83,9 +83,9 @@ def test_a_pool_of_layouts_with_fixed_seats_is_found() -> None:
 
 def rewards(rng: np.random.Generator, count: int, favour: float = 0.0) -> np.ndarray:
     """Like those of a stag hunt: mostly nothing, seldom much, shared luck. [episode, seat]"""
-    luck = rng.random((count, 1)) < 0.5
+    uniform = rng.random((count, 1)) < 0.5
     mine = rng.choice([0.0, 1.0, 5.0], p=[0.4, 0.4, 0.2], size=(count, 4))
-    return (mine + luck) * np.array([1 + favour, 1, 1, 1])
+    return (mine + uniform) * np.array([1 + favour, 1, 1, 1])
 
 
 def test_no_false_alarm_in_a_thousand_audits_and_no_miss_of_two_percent() -> None:

@@ -202,8 +202,8 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 def test_games_in_workers_are_refused() -> None:
     from coplay import UserError
-    from coplay.games.adapters.worker_game import HostConfig
+    from coplay.games.adapters.worker_game import WorkerConfig
 
-    config = TrainConfig("ppo", "pettingzoo:mpe2.simple_spread_v3", PPOConfig(), HostConfig())
+    config = TrainConfig("ppo", "pettingzoo:mpe2.simple_spread_v3", PPOConfig(), WorkerConfig())
     with pytest.raises(UserError, match="compiled game"):
         audit_wiring(config)

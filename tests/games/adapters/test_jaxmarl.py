@@ -19,7 +19,7 @@ from coplay.core.compilation import QUICK
 from coplay.core.errors import UserError
 from coplay.core.group import group_players
 from coplay.games.adapters.jaxmarl import JaxmarlGame, import_jaxmarl, quiet
-from coplay.games.adapters.jaxmarl_kinds import KINDS, REFUSED, Step, nav_gone, smax_gone
+from coplay.games.adapters.jaxmarl_kinds import KINDS, REFUSED, EnvStep, nav_gone, smax_gone
 from coplay.games.check import check_game
 from coplay.matches.rollout import new_table, rollout
 from coplay.training.players import make_player
@@ -79,15 +79,15 @@ def test_shapes(environment: str) -> None:
     def play(key: jax.Array) -> Any:
         state = game.reset(key)
         following, outcome = game.step(key, state, jnp.zeros(game.seats, jnp.int32))
-        return state, following, outcome, game.observe(following), game.world_state(following)
+        return state, following, outcome, game.observe(following), game.global_state(following)
 
-    state, following, outcome, view, world = jax.eval_shape(play, jax.random.key(0))
+    state, following, outcome, view, global_state = jax.eval_shape(play, jax.random.key(0))
     types = [jax.tree.map(lambda x: (x.shape, str(x.dtype)), tree) for tree in (state, following)]
     assert types[0] == types[1]
     seats = len(counts)
     assert outcome.reward.shape == (seats,) and outcome.reward.dtype == jnp.float32
     assert view.planes.shape == (seats, *planes) and view.features.shape == (seats, features)
-    assert view.legal.shape == (seats, max(counts)) and world.ndim == 1
+    assert view.legal.shape == (seats, max(counts)) and global_state.ndim == 1
 
 
 @pytest.mark.parametrize("environment", REFUSED)
@@ -304,7 +304,7 @@ def test_a_won_battle_is_told() -> None:
 def test_a_decided_battle_is_over_for_everyone(standing: list[int], gone: list[int]) -> None:
     alive = jnp.array(standing, bool)
     env, after = SimpleNamespace(num_allies=2), SimpleNamespace(unit_alive=alive)
-    found = smax_gone(env, Step(None, jnp.zeros(2, jnp.int32), after, ~alive[:2]))
+    found = smax_gone(env, EnvStep(None, jnp.zeros(2, jnp.int32), after, ~alive[:2]))
     assert found.tolist() == [bool(seat) for seat in gone]
 
 
@@ -315,7 +315,7 @@ def test_arrived_and_crashed_leave() -> None:
         move_term=jnp.array([False, True, False, False]),
     )
     done = jnp.array([True, True, True, False])
-    gone = nav_gone(None, Step(None, jnp.zeros(4, jnp.int32), after, done))
+    gone = nav_gone(None, EnvStep(None, jnp.zeros(4, jnp.int32), after, done))
     assert gone.tolist() == [True, True, False, False]
 
 
@@ -377,10 +377,12 @@ def test_world_states() -> None:
     game = made("smax:3m")
     view, _ = game.env.reset(jax.random.key(0))
     state = game.reset(jax.random.key(0))
-    np.testing.assert_array_equal(game.world_state(state), view["world_state"])
+    np.testing.assert_array_equal(game.global_state(state), view["global_state"])
     coins = made("jaxmarl:coin_game")
     state = coins.reset(jax.random.key(0))
-    np.testing.assert_array_equal(coins.world_state(state), coins.observe(state).planes.reshape(-1))
+    np.testing.assert_array_equal(
+        coins.global_state(state), coins.observe(state).planes.reshape(-1)
+    )
 
 
 def test_pictures() -> None:

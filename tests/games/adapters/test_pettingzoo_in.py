@@ -11,7 +11,7 @@ from gymnasium import spaces
 
 import coplay
 from coplay.core.errors import UserError
-from coplay.games.adapters.worker_game import HostGame
+from coplay.games.adapters.worker_game import WorkerGame
 from coplay.games.adapters.workers.pool import Pool
 from coplay.games.adapters.workers.seats import SeatedEnv, Seats, Views, read_seats
 from coplay.games.adapters.workers.worker import episode_seed
@@ -27,7 +27,7 @@ REAL = [
 ]
 
 
-def game_of(module: str, options: Any = (), workers: int = 2) -> HostGame:
+def game_of(module: str, options: Any = (), workers: int = 2) -> WorkerGame:
     return coplay.make_game(f"pettingzoo:{module}", options=tuple(options), workers=workers)  # type: ignore[return-value]
 
 
@@ -245,7 +245,7 @@ def seated(seen: dict, actions: dict | None = None) -> tuple[Seats, Views, dict]
         np.full((seats.count, seats.features), np.nan, np.float32),
         np.zeros((seats.count, seats.actions), bool),
         np.zeros(seats.count, bool),
-        np.zeros(seats.world, np.float32),
+        np.zeros(seats.global_state, np.float32),
     )
     SeatedEnv(env, seats).reset(3, views)
     return seats, views, env.shown

@@ -18,8 +18,8 @@ from coplay.games.adapters.workers.smac_env import SmacParallel, make
 from coplay.games.registry import make_game
 from coplay.matches.match import play_match
 from coplay.matches.rollout import Table
-from coplay.matches.worker_match import host_table
-from coplay.matches.worker_rollout import host_rollout
+from coplay.matches.worker_match import worker_table
+from coplay.matches.worker_rollout import worker_rollout
 from coplay.nn.networks import view_shape
 
 pytest.importorskip("gymnasium")
@@ -118,10 +118,10 @@ def test_teams_learn_from_what_they_remembered(tmp_path: Path) -> None:
 def test_critics_see_the_state_of_the_world() -> None:
     """What SMAC's `get_state` gives goes to critics: at each step, and after those that end one."""
     game = make_game("smac:3m", options=("module=smac_double:FakeStarCraft2Env",), workers=1)
-    assert game.own_world and view_shape(game).world == 7
+    assert game.has_global_state and view_shape(game).global_state == 7
     steps, copies, seats = 8, 2, (0, 1, 2)
     with game.pool(copies) as pool:
-        table = host_table(game, (), pool.reset(0))
+        table = worker_table(game, (), pool.reset(0))
 
         def act(table: Table, step: int) -> tuple:
             # Everyone attacks the last enemy that can be attacked.
@@ -129,19 +129,19 @@ def test_critics_see_the_state_of_the_world() -> None:
             chosen = legal.shape[-1] - 1 - np.argmax(legal[..., ::-1], axis=-1)
             return chosen, np.zeros((copies, 3, 9)), (), ()
 
-        table, played = host_rollout(act, pool, 0, table, steps)
-    world, final, last = data.worlds(game, jax.tree.map(jnp.asarray, played), seats)
-    assert world.shape == (steps, copies, 3, 7) and not np.any(played.truncated)
+        table, played = worker_rollout(act, pool, 0, table, steps)
+    global_state, final, last = data.global_states(game, jax.tree.map(jnp.asarray, played), seats)
+    assert global_state.shape == (steps, copies, 3, 7) and not np.any(played.truncated)
     np.testing.assert_array_equal(final, 0)
     # Health of the units, which they see as well, that of the enemies, and the steps so far.
     first = np.asarray(played.past.first[..., 0])
-    time = np.asarray(world[..., 0, 6])
+    time = np.asarray(global_state[..., 0, 6])
     assert first.sum() > copies and (time[first] == 0).all() and time.max() > 0
     own = np.asarray(played.observation.features[..., 0])
-    np.testing.assert_allclose(np.maximum(world[:, :, 0, :3], 0), own)
-    np.testing.assert_array_equal(world[:, :, 0], world[:, :, 2])
+    np.testing.assert_allclose(np.maximum(global_state[:, :, 0, :3], 0), own)
+    np.testing.assert_array_equal(global_state[:, :, 0], global_state[:, :, 2])
     assert (np.asarray(last)[..., 6] > 0).all()  # before the reset
-    np.testing.assert_array_equal(game.world_state(table.state)[:, 6] == 0, played.over[-1])
+    np.testing.assert_array_equal(game.global_state(table.state)[:, 6] == 0, played.over[-1])
 
 
 @pytest.mark.parametrize("library", ["smac", "smacv2", "smaclite"])

@@ -12,7 +12,7 @@ from coplay.games.adapters.workers.seats import Seats, Views
 ALIGNED = 64
 
 
-class Board(NamedTuple):
+class SharedArrays(NamedTuple):
     """What a pool of environments and its workers exchange; a row is an environment.
 
     action: [row, seat] int32. active: [row] which environments step.
@@ -46,7 +46,7 @@ def new_file(seats: Seats, rows: int, workers: int) -> int:
     return descriptor
 
 
-def open_board(descriptor: int, seats: Seats, rows: int, workers: int) -> Board:
+def open_arrays(descriptor: int, seats: Seats, rows: int, workers: int) -> SharedArrays:
     """The arrays in the file."""
     sizes = _sizes(seats, rows, workers)
     memory = mmap.mmap(descriptor, sum(sizes))
@@ -58,7 +58,9 @@ def open_board(descriptor: int, seats: Seats, rows: int, workers: int) -> Board:
     action, active, reward, terminated, truncated, over, score, at, *views = arrays
     half = len(Views._fields)
     after, fresh = Views(*views[:half]), Views(*views[half:])
-    return Board(action, active, after, fresh, reward, terminated, truncated, over, score, at)
+    return SharedArrays(
+        action, active, after, fresh, reward, terminated, truncated, over, score, at
+    )
 
 
 def _layout(seats: Seats, rows: int, workers: int) -> list[tuple[tuple[int, ...], np.dtype]]:
@@ -69,7 +71,7 @@ def _layout(seats: Seats, rows: int, workers: int) -> list[tuple[tuple[int, ...]
         ((*each, seats.features), real),
         ((*each, seats.actions), truth),
         (each, truth),
-        ((rows, seats.world), real),
+        ((rows, seats.global_state), real),
     ]
     return [
         (each, number),

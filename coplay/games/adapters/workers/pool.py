@@ -21,10 +21,10 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from coplay.core.errors import WorkerFailed
-from coplay.games.adapters.workers.memory import Board, new_file, open_board
+from coplay.games.adapters.workers.memory import SharedArrays, new_file, open_arrays
 from coplay.games.adapters.workers.seats import Seats, Views
 from coplay.games.adapters.workers.source import Source
-from coplay.games.adapters.workers.worker import Duty
+from coplay.games.adapters.workers.worker import WorkerTask
 
 START = "import json, sys; sys.path[:] = json.loads(sys.argv.pop()); "
 START += "from coplay.games.adapters.workers.worker import main; main()"
@@ -45,7 +45,7 @@ SETTINGS = {
 
 
 class Stepped(NamedTuple):
-    """What one batch step brought, [copy, ...]; valid until the next one. See `Board`."""
+    """What one batch step brought, [copy, ...]; valid until the next one. See `SharedArrays`."""
 
     after: Views
     fresh: Views
@@ -56,7 +56,7 @@ class Stepped(NamedTuple):
     score: np.ndarray
 
 
-class Hand(NamedTuple):
+class WorkerHandle(NamedTuple):
     """A worker process and what belongs to it. trace: where it writes when it is dying."""
 
     process: subprocess.Popen
@@ -69,7 +69,7 @@ class Pool:
 
     workers: how many processes; 0: as many as cores. At most one per game copy.
     timeout: seconds that any single call of an environment may take.
-    film: see `Duty`.
+    film: see `WorkerTask`.
     """
 
     def __init__(
@@ -86,14 +86,14 @@ class Pool:
         self.seats, self.copies, self.timeout = seats, copies, timeout
         rows = sets * copies
         memory = new_file(seats, rows, count)
-        self.board: Board = open_board(memory, seats, rows, count)
-        self.hands: list[Hand] = []
+        self.arrays: SharedArrays = open_arrays(memory, seats, rows, count)
+        self.hands: list[WorkerHandle] = []
         self._busy = False
         self._end = weakref.finalize(self, _kill, self.hands)
         try:
             for number, mine in enumerate(np.array_split(np.arange(copies), count)):
                 own = tuple(mine.tolist())
-                duty = Duty(number, count, source, seats, rows, copies, own, film)
+                duty = WorkerTask(number, count, source, seats, rows, copies, own, film)
                 self.hands.append(_start(memory))
                 self._tell(self.hands[-1], duty)
         finally:
@@ -108,7 +108,7 @@ class Pool:
     def reset(self, seed: int, begun: int = 0, number: int = 0) -> Views:
         """Begin all episodes of a set (see `episode_seed`): what the seats see, [copy, ...]."""
         self._all("reset", number, seed, begun)
-        return Views(*(array.copy() for array in _set(self.board.fresh, number, self.copies)))
+        return Views(*(array.copy() for array in _set(self.arrays.fresh, number, self.copies)))
 
     def step(
         self, actions: np.ndarray, number: int = 0, active: np.ndarray | None = None
@@ -116,18 +116,18 @@ class Pool:
         """One step of a set. actions: [copy, seat]; active: [copy] which environments step (all
         unless said). Environments whose episode ends begin the next one at once."""
         mine = slice(number * self.copies, (number + 1) * self.copies)
-        self.board.action[mine] = actions
-        self.board.active[mine] = True if active is None else active
+        self.arrays.action[mine] = actions
+        self.arrays.active[mine] = True if active is None else active
         self._all("step", number)
-        board = self.board
+        arrays = self.arrays
         return Stepped(
-            _set(board.after, number, self.copies),
-            _set(board.fresh, number, self.copies),
-            board.reward[mine],
-            board.terminated[mine],
-            board.truncated[mine],
-            board.over[mine],
-            board.score[mine],
+            _set(arrays.after, number, self.copies),
+            _set(arrays.fresh, number, self.copies),
+            arrays.reward[mine],
+            arrays.terminated[mine],
+            arrays.truncated[mine],
+            arrays.over[mine],
+            arrays.score[mine],
         )
 
     def picture(self) -> Any:
@@ -144,7 +144,7 @@ class Pool:
 
     # --- messages ------------------------------------------------------------------------------
 
-    def _tell(self, hand: Hand, message: Any) -> None:
+    def _tell(self, hand: WorkerHandle, message: Any) -> None:
         try:
             hand.channel.send(message)
         except (BrokenPipeError, ConnectionError):
@@ -159,7 +159,7 @@ class Pool:
         self._busy = True
         answers: dict[int, Any] = {}
         numbers: dict[Any, int] = {hand.channel: n for n, hand in enumerate(self.hands)}
-        calls, moved = self.board.at[:, 0].copy(), np.full(len(self.hands), time.monotonic())
+        calls, moved = self.arrays.at[:, 0].copy(), np.full(len(self.hands), time.monotonic())
         while len(answers) < len(self.hands):
             waiting = [channel for channel, number in numbers.items() if number not in answers]
             for channel in wait(waiting, min(1.0, self.timeout / 4)):
@@ -171,7 +171,7 @@ class Pool:
                 if not fine:
                     self._fail(number, "failed", answers[number])
             now, before = time.monotonic(), calls
-            calls = self.board.at[:, 0].copy()
+            calls = self.arrays.at[:, 0].copy()
             moved[calls != before] = now
             for number in numbers.values():
                 limit = self.timeout if calls[number] else max(self.timeout, STARTING)
@@ -191,7 +191,7 @@ class Pool:
             what = f"died ({signal.Signals(-code).name if code < 0 else f'exit code {code}'})"
         hand.trace.seek(0)
         trace = trace or hand.trace.read().decode(errors="replace")
-        calls, row, episode, step = self.board.at[number].tolist()
+        calls, row, episode, step = self.arrays.at[number].tolist()
         place = f"at environment {row % self.copies}, episode {episode}, step {step}"
         where = place if calls else "before its first environment"
         self._end()
@@ -213,7 +213,7 @@ def _set(views: Views, number: int, copies: int) -> Views:
     return Views(*(array[mine] for array in views))
 
 
-def _start(memory: int) -> Hand:
+def _start(memory: int) -> WorkerHandle:
     """A new worker process."""
     ours, theirs = Pipe()
     trace = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the worker)
@@ -228,10 +228,10 @@ def _start(memory: int) -> Hand:
         start_new_session=True,  # signals from the terminal are for the run alone
     )
     theirs.close()
-    return Hand(process, ours, trace)
+    return WorkerHandle(process, ours, trace)
 
 
-def _kill(hands: list[Hand]) -> None:
+def _kill(hands: list[WorkerHandle]) -> None:
     """End the processes and let go of what belongs to them."""
     for hand in hands:
         hand.process.kill()

@@ -48,7 +48,7 @@ class Seats:
     seats: tuple[Seat, ...]
     scores: tuple[str, ...] = ()
     """Names of the numbers, beside the rewards, that tell how an episode went."""
-    world: int = 0
+    global_state: int = 0
     """Numbers of the environment's own state of the world; 0: it shows none."""
 
     @property
@@ -107,7 +107,7 @@ class Views(NamedTuple):
     features: np.ndarray
     legal: np.ndarray
     alive: np.ndarray
-    world: np.ndarray
+    global_state: np.ndarray
 
 
 # --- reading the spaces ------------------------------------------------------------------------
@@ -240,8 +240,8 @@ class SeatedEnv:
         """What every seat sees; zeros for seats that see nothing more."""
         views.alive[:], views.legal[:] = self.alive, self.legal
         views.planes[:], views.features[:] = 0, 0.0
-        if self.seats.world:
-            views.world[:] = self.env.world()
+        if self.seats.global_state:
+            views.global_state[:] = self.env.global_state()
         for i, seat in enumerate(self.seats.seats):
             given = observations.get(seat.agent)
             if given is None:
@@ -267,14 +267,14 @@ def _write_view(seat: Seat, given: Any, planes: np.ndarray, features: np.ndarray
         features[number] = 1.0
         return
     if seat.parts:
-        board, numbers = given["planes"], given["features"]
+        arrays, numbers = given["planes"], given["features"]
     elif seat.features:
-        board, numbers = None, given
+        arrays, numbers = None, given
     else:
-        board, numbers = given, None
-    if board is not None:
+        arrays, numbers = given, None
+    if arrays is not None:
         height, width, count = seat.planes
-        planes[:height, :width, :count] = board
+        planes[:height, :width, :count] = arrays
     if numbers is not None:
         features[: seat.features] = np.reshape(numbers, seat.features)
         if seat.image:

@@ -129,7 +129,7 @@ class SmacParallel:
         """The numbers of `score_names`, of the battle that ended last."""
         return (self.won,)
 
-    def world(self) -> np.ndarray:
+    def global_state(self) -> np.ndarray:
         """The state of the world, [world_size], which only critics are shown."""
         return np.asarray(self.env.get_state(), np.float32).reshape(-1)
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from coplay.games.adapters.workers.memory import Board, open_board
+from coplay.games.adapters.workers.memory import SharedArrays, open_arrays
 from coplay.games.adapters.workers.seats import SeatedEnv, Seats, Views
 from coplay.games.adapters.workers.source import Source
 
 
 @dataclass(frozen=True)
-class Duty:
+class WorkerTask:
     """What a worker is told first.
 
     number: of the worker, out of `workers`. source, seats: what makes an environment, and for whom.
@@ -48,8 +48,8 @@ def episode_seed(seed: int, begun: int, copy: int, episode: int) -> int:
 class Worker:
     """The environments of one process, by row = set * copies + copy."""
 
-    def __init__(self, duty: Duty, board: Board):
-        self.duty, self.board = duty, board
+    def __init__(self, duty: WorkerTask, arrays: SharedArrays):
+        self.duty, self.arrays = duty, arrays
         self.envs: dict[int, SeatedEnv] = {}
         self.begun: dict[int, tuple[int, int]] = {}  # set -> (seed, iteration)
         self.episode: dict[int, int] = {}
@@ -70,25 +70,25 @@ class Worker:
 
     def step(self, number: int) -> None:
         """One step of all environments of a set that are active; those that end begin anew."""
-        board = self.board
+        arrays = self.arrays
         for copy in self.duty.copies:
             row = number * self.duty.set_size + copy
-            if not board.active[row]:
-                board.over[row], board.reward[row] = False, 0.0
-                board.terminated[row] = board.truncated[row] = False
+            if not arrays.active[row]:
+                arrays.over[row], arrays.reward[row] = False, 0.0
+                arrays.terminated[row] = arrays.truncated[row] = False
                 continue
             self.steps[row] += 1
             self._at(row)
-            board.over[row] = self.envs[row].step(
-                board.action[row],
-                _row(board.after, row),
-                board.reward[row],
-                board.terminated[row],
-                board.truncated[row],
+            arrays.over[row] = self.envs[row].step(
+                arrays.action[row],
+                _row(arrays.after, row),
+                arrays.reward[row],
+                arrays.terminated[row],
+                arrays.truncated[row],
             )
-            if board.over[row] and self.duty.seats.scores:
-                board.score[row] = self.envs[row].env.scores()
-            if board.over[row] and not self.duty.film:
+            if arrays.over[row] and self.duty.seats.scores:
+                arrays.score[row] = self.envs[row].env.scores()
+            if arrays.over[row] and not self.duty.film:
                 self._begin(number, copy)
 
     def picture(self) -> Any:
@@ -105,11 +105,11 @@ class Worker:
         self.steps[row] = 0
         self._at(row)
         seed = episode_seed(*self.begun[number], copy, self.episode[row])
-        self.envs[row].reset(seed, _row(self.board.fresh, row))
+        self.envs[row].reset(seed, _row(self.arrays.fresh, row))
 
     def _at(self, row: int) -> None:
         """Say where this worker is, for whoever has to report that it went no further."""
-        at = self.board.at[self.duty.number]
+        at = self.arrays.at[self.duty.number]
         at[1:] = row, self.episode.get(row, 0), self.steps.get(row, 0)
         at[0] += 1
 
@@ -127,8 +127,8 @@ def main() -> None:
     faulthandler.register(signal.SIGUSR1, trace)
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     channel = Connection(connection)
-    duty: Duty = channel.recv()
-    worker = Worker(duty, open_board(memory, duty.seats, duty.rows, duty.workers))
+    duty: WorkerTask = channel.recv()
+    worker = Worker(duty, open_arrays(memory, duty.seats, duty.rows, duty.workers))
     while True:
         try:
             order, *arguments = channel.recv()

@@ -1,7 +1,7 @@
 """Planning over the game itself: only the planner's own actions branch, the others act by a model.
 
-A `World` says how the others are expected to act and how good a position looks; the rules are the
-game's. Everything is batched: [tree] stands for all game copies and goal draws together. Two
+A `Simulator` says how the others are expected to act and how good a position looks; the rules are
+the game's. Everything is batched: [tree] stands for all game copies and goal draws together. Two
 searches share it: `coplay.search.closed_loop` keeps one sampled future per edge, as the paper does;
 `coplay.search.open_loop` draws the others' actions anew at each visit.
 """
@@ -16,7 +16,9 @@ from jaxtyping import Array, Bool, Float, Int, UInt32
 from coplay.core.game import Game, Observation, State
 from coplay.nn import categorical
 
-Mind = Any  # what a world believes of the others along a future: a pytree of arrays [tree, ...]
+Hypothesis = (
+    Any  # what a world believes of the others along a future: a pytree of arrays [tree, ...]
+)
 
 
 class SearchConfig(NamedTuple):
@@ -24,7 +26,8 @@ class SearchConfig(NamedTuple):
 
     simulations: how many. depth: the longest future, in steps. discount: of future rewards.
     exploration: c of PUCT. method: puct or gumbel. resample: draw the others' actions anew at each
-    visit. shared: each simulation begins with a mind of its own (`World.another_mind`), so that one
+    visit. shared: each simulation begins with a mind of its own (`Simulator.resample_hypothesis`),
+    so that one
     tree stands for all that may be on the others' minds (only with `resample`). normalise: Q values
     between 0 and 1 among siblings while searching (PUCT). sweep: PUCT first tries every legal
     action of the root once, so that their Q values can be compared. backup: Q of the root from the
@@ -46,44 +49,53 @@ class SearchConfig(NamedTuple):
     backend: Literal["coplay", "mctx"] = "coplay"
 
 
-class World(eqx.Module):
+class Simulator(eqx.Module):
     """What a planner expects, of trees [tree]. States have the planner in seat 0."""
 
-    def prepared(self, game: Game) -> "World":
+    def prepared(self, game: Game) -> "Simulator":
         """The same world with all that can be worked out once for a whole search."""
         return self
 
-    def of_trees(self, trees: Int[Array, " some"]) -> "World":
+    def of_trees(self, trees: Int[Array, " some"]) -> "Simulator":
         """The same world for some of the trees: all that is kept by tree, of these."""
         return self
 
     def others(
-        self, game: Game, observation: Observation, state: State, mind: Mind
+        self, game: Game, observation: Observation, state: State, hypothesis: Hypothesis
     ) -> Float[Array, "tree other action"]:
         """Log-probabilities of the co-players' actions; `observation` of all seats."""
         raise NotImplementedError
 
-    def judge(
-        self, game: Game, observation: Observation, state: State, mind: Mind
+    def evaluate(
+        self, game: Game, observation: Observation, state: State, hypothesis: Hypothesis
     ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
         """Log-probabilities of own actions to be tried, and the value of the state."""
         raise NotImplementedError
 
-    def another_mind(self, luck: Float[Array, "tree other"], mind: Mind) -> Mind:
-        """What the others may have in mind instead of `mind`, drawn by `luck` in [0, 1)."""
-        return mind
+    def resample_hypothesis(
+        self, uniform: Float[Array, "tree other"], hypothesis: Hypothesis
+    ) -> Hypothesis:
+        """What the others may have in mind instead of `hypothesis`, drawn by `uniform` in [0,
+        1)."""
+        return hypothesis
 
-    def worth(
+    def planner_reward(
         self, game: Game, state: State, after: State, reward: Float[Array, " tree"]
     ) -> Float[Array, " tree"]:
         """What a step that brought `reward` is worth to the planner."""
         return reward
 
-    def follow(
-        self, game: Game, luck: Float[Array, "tree other"], state: State, after: State, mind: Mind
-    ) -> Mind:
-        """What is believed of the others after a step; `luck` in [0, 1) for what must be drawn."""
-        return mind
+    def update_hypothesis(
+        self,
+        game: Game,
+        uniform: Float[Array, "tree other"],
+        state: State,
+        after: State,
+        hypothesis: Hypothesis,
+    ) -> Hypothesis:
+        """What is believed of the others after a step; `uniform` in [0, 1) for what must be
+        drawn."""
+        return hypothesis
 
 
 class Position(NamedTuple):
@@ -94,12 +106,12 @@ class Position(NamedTuple):
     """
 
     state: State
-    mind: Mind
+    hypothesis: Hypothesis
     over: Bool[Array, " tree"]
     seed: UInt32[Array, " tree"]
 
 
-class Step(NamedTuple):
+class SimulatedStep(NamedTuple):
     """What an action led to, [tree, ...]. discount: 0 where the future ends."""
 
     reward: Float[Array, " tree"]
@@ -114,7 +126,7 @@ class RootValues(NamedTuple):
     visits: Float[Array, "tree action"]
 
 
-def mixed(words: UInt32[Array, "*shape"]) -> UInt32[Array, "*shape"]:
+def mix_bits(words: UInt32[Array, "*shape"]) -> UInt32[Array, "*shape"]:
     """Well-mixed words (the last steps of MurmurHash3): cheap randomness for imagined futures."""
     words = (words ^ (words >> 16)) * jnp.uint32(0x85EBCA6B)
     words = (words ^ (words >> 13)) * jnp.uint32(0xC2B2AE35)
@@ -122,52 +134,62 @@ def mixed(words: UInt32[Array, "*shape"]) -> UInt32[Array, "*shape"]:
 
 
 def begin(
-    world: World, game: Game, state: State, mind: Mind, seed: UInt32[Array, " tree"]
+    simulator: Simulator,
+    game: Game,
+    state: State,
+    hypothesis: Hypothesis,
+    seed: UInt32[Array, " tree"],
 ) -> tuple[Position, Observation]:
     """The position from which to search, and the ego views of all seats there."""
     over = ~jax.vmap(game.alive)(state)[:, 0]
-    return Position(state, mind, over, seed), jax.vmap(game.observe)(state)
+    return Position(state, hypothesis, over, seed), jax.vmap(game.observe)(state)
 
 
-def expected(world: World, game: Game, position: Position) -> Float[Array, "tree other action"]:
-    """What the others are expected to do at a position (`World.others`), ready to be drawn from
-    (`categorical.stretches`)."""
+def co_player_cdf(
+    simulator: Simulator, game: Game, position: Position
+) -> Float[Array, "tree other action"]:
+    """What the others are expected to do at a position (`Simulator.others`), ready to be drawn from
+    (`categorical.cdf`)."""
     state = position.state
-    others = world.others(game, jax.vmap(game.observe)(state), state, position.mind)
-    return categorical.stretches(jnp.exp(others))
+    others = simulator.others(game, jax.vmap(game.observe)(state), state, position.hypothesis)
+    return categorical.cdf(jnp.exp(others))
 
 
 def advance(
-    world: World,
+    simulator: Simulator,
     game: Game,
     discount: float,
     position: Position,
     others: Float[Array, "tree other action"],
     action: Int[Array, " tree"],
-) -> tuple[Position, Step]:
-    """One imagined step: the others act as they are `expected` to, their actions drawn by the
+) -> tuple[Position, SimulatedStep]:
+    """One imagined step: the others act as they are `co_player_cdf` to, their actions drawn by the
     position's seed and the own action.
 
     The same action at the same position always has the same outcome, and different positions and
     actions have independent ones.
     """
     number = others.shape[1]
-    seed = mixed(position.seed * jnp.uint32(0x9E3779B1) + action.astype(jnp.uint32) + 1)
+    seed = mix_bits(position.seed * jnp.uint32(0x9E3779B1) + action.astype(jnp.uint32) + 1)
     order = jnp.arange(1, 2 * number + 3, dtype=jnp.uint32)
-    words = mixed(seed[:, None] + order * jnp.uint32(0x9E3779B1))
-    luck = (words[:, 2:] >> 8).astype(jnp.float32) * 2.0**-24
-    joint = jnp.concatenate([action[:, None], categorical.drawn(luck[:, :number], others)], axis=1)
+    words = mix_bits(seed[:, None] + order * jnp.uint32(0x9E3779B1))
+    uniform = (words[:, 2:] >> 8).astype(jnp.float32) * 2.0**-24
+    joint = jnp.concatenate(
+        [action[:, None], categorical.sample_cdf(uniform[:, :number], others)], axis=1
+    )
     keys = jax.random.wrap_key_data(words[:, :2], impl="threefry2x32")
     after, outcome = jax.vmap(game.step)(keys, position.state, joint)
-    mind = world.follow(game, luck[:, number:], position.state, after, position.mind)
+    hypothesis = simulator.update_hypothesis(
+        game, uniform[:, number:], position.state, after, position.hypothesis
+    )
     # The horizon is the end for a planner: nothing that would come later is ever received.
     over = position.over | outcome.truncated | ~jax.vmap(game.alive)(after)[:, 0]
-    worth = world.worth(game, position.state, after, outcome.reward[:, 0])
-    reward = jnp.where(position.over, 0.0, worth)
-    step = Step(reward, jnp.where(over, 0.0, discount), jax.vmap(game.observe)(after))
-    return Position(after, mind, over, seed), step
+    planner_reward = simulator.planner_reward(game, position.state, after, outcome.reward[:, 0])
+    reward = jnp.where(position.over, 0.0, planner_reward)
+    step = SimulatedStep(reward, jnp.where(over, 0.0, discount), jax.vmap(game.observe)(after))
+    return Position(after, hypothesis, over, seed), step
 
 
-def own(observation: Observation) -> Observation:
+def own_view(observation: Observation) -> Observation:
     """The planner's ego view among those of all seats [tree, seat, ...]."""
     return jax.tree.map(lambda x: x[:, 0], observation)

@@ -9,17 +9,17 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from coplay.algorithms.hop_plus.config import HopPlusConfig
-from coplay.algorithms.hop_plus.models import HopPlusState, Watched
+from coplay.algorithms.hop_plus.models import HopPlusState, UpdateData
 from coplay.core.game import Game, Observation
-from coplay.models.code_planning import told
+from coplay.models.code_simulator import with_codes
 from coplay.models.goal_codes import GoalModel
 from coplay.models.goal_inference import Prototypes
-from coplay.models.imagination import Imagined, Start, imagine
+from coplay.models.imagination import ImaginedRollout, Start, imagine
 from coplay.models.world_model_game import ImaginedGame, imagined_state
 from coplay.nn.networks import Network, flatten
 
 
-class Dreams(NamedTuple):
+class Imagination(NamedTuple):
     """How a learner imagines. active: its seats in the game. rows: [own] the parameter sets of
     their actors."""
 
@@ -37,7 +37,7 @@ class Dreams(NamedTuple):
         strangers = round(total * config.strangers / sum(parts))
         return total - strangers, strangers
 
-    def dream(self, key: PRNGKeyArray, state: HopPlusState, new: Watched) -> Imagined:
+    def rollout(self, key: PRNGKeyArray, state: HopPlusState, new: UpdateData) -> ImaginedRollout:
         """Imagined steps of every active seat, [time, copy, own, ...], those among strangers last.
 
         With the co-players that were there, games begin at real steps of seats in the game, with
@@ -57,23 +57,27 @@ class Dreams(NamedTuple):
         flat, remembered = jax.tree.map(
             lambda x: x.reshape(steps * copies, *x.shape[2:]), (new.state, new.known.goals)
         )
-        told_codes, inferred = config.goal != "none", config.goal == "inferred"
+        sees_codes, inferred = config.goal != "none", config.goal == "inferred"
         actors = jax.tree.map(
             lambda x: x[np.broadcast_to(self.rows, len(self.active))], state.policy.actor
         )
         identity = state.policy.identity[0, np.array(self.active)]
 
-        def tell(view: Observation, z: Array, there: Array) -> Observation:
-            return view._replace(features=told(view.features, z, there)) if told_codes else view
+        def add_codes(view: Observation, z: Array, there: Array) -> Observation:
+            return (
+                view._replace(features=with_codes(view.features, z, there)) if sees_codes else view
+            )
 
         def one_seat(
             key: PRNGKeyArray, seat: Int[Array, ""], actor: Network, identity: Array
-        ) -> Imagined:
+        ) -> ImaginedRollout:
             pick_key, company_key, play_key = jax.random.split(key, 3)
             shape = (steps + 1, count)
             alive = jnp.take(new.alive, seat, axis=2).reshape(-1)
-            luck = jax.random.uniform(pick_key, ((steps + 1) * count,)).reshape(shape)
-            chosen = jnp.where(strangers, one_of(new.begins.reshape(-1), luck), one_of(alive, luck))
+            uniform = jax.random.uniform(pick_key, ((steps + 1) * count,)).reshape(shape)
+            chosen = jnp.where(
+                strangers, one_of(new.begins.reshape(-1), uniform), one_of(alive, uniform)
+            )
             others = (seat + jnp.arange(1, seats)) % seats
             at = jax.tree.map(lambda x: x[chosen.reshape(-1)], flat)
             at = jax.vmap(new.game.ego_state, in_axes=(0, None))(at, seat)
@@ -90,7 +94,7 @@ class Dreams(NamedTuple):
                 game,
                 state.goals,
                 lambda view: actor(flatten(view, identity)),
-                tell,
+                add_codes,
                 inferred,
                 starts,
                 play_key,
@@ -99,7 +103,7 @@ class Dreams(NamedTuple):
             )
 
         keys = jax.random.split(key, len(self.active))
-        found: Imagined = jax.vmap(one_seat)(keys, jnp.array(self.active), actors, identity)
+        found: ImaginedRollout = jax.vmap(one_seat)(keys, jnp.array(self.active), actors, identity)
         last = jax.tree.map(lambda x: jnp.moveaxis(x, 0, 1), found.last)
         rest = found._replace(last=None)  # type: ignore[arg-type]
         found = jax.tree.map(lambda x: jnp.moveaxis(x, 0, 2), rest)._replace(last=last)
@@ -118,13 +122,13 @@ class Dreams(NamedTuple):
         alike_key, luck_key = jax.random.split(key)
         number = math.prod(shape)
         alike = jax.random.bernoulli(alike_key, 0.5, (number,)).reshape(*shape, 1)
-        luck = jax.random.uniform(luck_key, (number * others,)).reshape(*shape, others)
-        luck = jnp.where(alike, luck[..., :1], luck)
-        return goals.inference.drawn(luck, jnp.zeros(goals.config.prototypes))
+        uniform = jax.random.uniform(luck_key, (number * others,)).reshape(*shape, others)
+        uniform = jnp.where(alike, uniform[..., :1], uniform)
+        return goals.inference.sample(uniform, jnp.zeros(goals.config.prototypes))
 
 
-def one_of(mask: Bool[Array, " row"], luck: Float[Array, "*number"]) -> Int[Array, "*number"]:
+def one_of(mask: Bool[Array, " row"], uniform: Float[Array, "*number"]) -> Int[Array, "*number"]:
     """Rows in the mask, each drawn by a number in [0, 1); the last row if there are none."""
     ranks = jnp.cumsum(mask)
-    rank = 1 + jnp.floor(luck * jnp.maximum(ranks[-1], 1)).astype(ranks.dtype)
+    rank = 1 + jnp.floor(uniform * jnp.maximum(ranks[-1], 1)).astype(ranks.dtype)
     return jnp.minimum(jnp.searchsorted(ranks, rank), mask.shape[0] - 1)

@@ -11,15 +11,15 @@ from jaxtyping import Array, Bool, Float, Int
 
 from coplay.core.game import Game, Observation, State
 from coplay.models.goal_codes import GoalModel
-from coplay.models.sparse_inputs import judged_by_marks, marks_fit, own_rows, summed
+from coplay.models.sparse_inputs import evaluate_sparse, own_rows, sparse_fits, summed
 from coplay.nn import categorical
-from coplay.nn.ego_centred import centre_marks
-from coplay.nn.equivariant import Spelled
+from coplay.nn.ego_centred import centre_indices
+from coplay.nn.equivariant import ExpandedPolicy
 from coplay.nn.networks import Network, flatten
-from coplay.search.planning import Mind, World
+from coplay.search.simulator import Hypothesis, Simulator
 
 
-def told(
+def with_codes(
     features: Float[Array, "*batch feature"],
     z: Float[Array, "*batch other code"],
     alive: Bool[Array, "*batch other"],
@@ -29,12 +29,12 @@ def told(
     return jnp.concatenate([features, known.reshape(*features.shape[:-1], -1)], axis=-1)
 
 
-class CodeWorld(World):
+class CodeSimulator(Simulator):
     """Co-players act by the opponent model, with codes that they may have; positions are judged by
     actor and critic, which are told what is known of the co-players, as when they learned.
 
     z: [tree, other, code] that the co-players have. known: [tree, other, code] as inferred.
-    policy_told: whether actor and critic have inputs for codes.
+    policy_sees_codes: whether actor and critic have inputs for codes.
     """
 
     actor: Network
@@ -43,83 +43,89 @@ class CodeWorld(World):
     identity: Float[Array, " id"]
     z: Float[Array, "tree other code"]
     known: Float[Array, "tree other code"]
-    policy_told: bool = eqx.field(static=True)
+    policy_sees_codes: bool = eqx.field(static=True)
 
-    def prepared(self, game: Game) -> World:
+    def prepared(self, game: Game) -> Simulator:
         # Beside the board and what was done last, which marks show, there must be time alone.
-        fits = marks_fit(self.actor, game) and self.goals.opponent.rest.shape[-1] == 1
-        return MarkedCodeWorld.of(self, game) if fits else self
+        fits = sparse_fits(self.actor, game) and self.goals.opponent.rest.shape[-1] == 1
+        return SparseCodeSimulator.of(self, game) if fits else self
 
-    def of_trees(self, trees: Int[Array, " some"]) -> World:
+    def of_trees(self, trees: Int[Array, " some"]) -> Simulator:
         return eqx.tree_at(
-            lambda world: (world.z, world.known), self, (self.z[trees], self.known[trees])
+            lambda simulator: (simulator.z, simulator.known),
+            self,
+            (self.z[trees], self.known[trees]),
         )
 
     def others(
-        self, game: Game, observation: Observation, state: State, mind: Mind
+        self, game: Game, observation: Observation, state: State, hypothesis: Hypothesis
     ) -> Float[Array, "tree other action"]:
         seen = jax.tree.map(lambda x: x[:, 1:], observation)
-        return self.goals.foresee(self.goals.see(seen), self.z, seen.legal)
+        return self.goals.predict_actions(self.goals.see(seen), self.z, seen.legal)
 
-    def judge(
-        self, game: Game, observation: Observation, state: State, mind: Mind
+    def evaluate(
+        self, game: Game, observation: Observation, state: State, hypothesis: Hypothesis
     ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
-        if self.policy_told:
+        if self.policy_sees_codes:
             alive = jax.vmap(game.alive)(state)[:, 1:]
-            features = told(observation.features, self.known, alive)
+            features = with_codes(observation.features, self.known, alive)
             observation = observation._replace(features=features)
         view = flatten(observation, self.identity)
         log_policy = categorical.log_policy(self.actor(view), observation.legal)
         return log_policy, self.critic(view)[..., 0]
 
 
-class MarkedCodeWorld(CodeWorld):
-    """As the `CodeWorld` it is made of, to rounding; see `coplay.models.sparse_inputs`.
+class SparseCodeSimulator(CodeSimulator):
+    """As the `CodeSimulator` it is made of, to rounding; see `coplay.models.sparse_inputs`.
 
     opponent: the opponent model spelled out. own_rows, other_rows: what each input of a view adds
     to the first layers of actor and critic, and of the opponent model.
     """
 
-    opponent: Spelled
+    opponent: ExpandedPolicy
     own_rows: Float[Array, "row own_unit"]
     other_rows: Float[Array, "other_row unit"]
 
     @classmethod
-    def of(cls, world: CodeWorld, game: Game) -> "MarkedCodeWorld":
-        opponent = world.goals.opponent.spelled()
-        fields = {field.name: getattr(world, field.name) for field in dataclasses.fields(world)}
+    def of(cls, simulator: CodeSimulator, game: Game) -> "SparseCodeSimulator":
+        opponent = simulator.goals.opponent.expanded()
+        fields = {
+            field.name: getattr(simulator, field.name) for field in dataclasses.fields(simulator)
+        }
         return cls(
             **fields,
             opponent=opponent,
-            own_rows=own_rows(world.actor, world.critic, game),
-            other_rows=board_rows(opponent.board, world.goals.shape.planes),
+            own_rows=own_rows(simulator.actor, simulator.critic, game),
+            other_rows=board_rows(opponent.board, simulator.goals.shape.planes),
         )
 
-    def prepared(self, game: Game) -> World:
+    def prepared(self, game: Game) -> Simulator:
         return self
 
     def others(
-        self, game: Game, observation: Observation, state: State, mind: Mind
+        self, game: Game, observation: Observation, state: State, hypothesis: Hypothesis
     ) -> Float[Array, "tree other action"]:
         # What was done last comes last among the marks: the opponent model does not look at it.
-        marks = jax.vmap(game.marks)(state)[:, 1:, : -game.seats]
-        marks = centre_marks(marks, self.goals.shape.planes)
-        marks = jnp.minimum(marks, self.other_rows.shape[0] - 1)
+        indices = jax.vmap(game.sparse_view)(state)[:, 1:, : -game.seats]
+        indices = centre_indices(indices, self.goals.shape.planes)
+        indices = jnp.minimum(indices, self.other_rows.shape[0] - 1)
         time = observation.features[:, 0, -1:]
         seen = time @ self.opponent.rest + self.opponent.bias
         # One co-player after the other: on CPU quicker than lookups [tree, other].
-        parts = [seen + summed(self.other_rows, marks[:, other]) for other in range(game.seats - 1)]
+        parts = [
+            seen + summed(self.other_rows, indices[:, other]) for other in range(game.seats - 1)
+        ]
         logits = self.opponent.given(jnp.stack(parts, axis=1), self.z)
         return categorical.log_policy(logits, observation.legal[:, 1:])
 
-    def judge(
-        self, game: Game, observation: Observation, state: State, mind: Mind
+    def evaluate(
+        self, game: Game, observation: Observation, state: State, hypothesis: Hypothesis
     ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
         more = jnp.broadcast_to(self.identity, (self.z.shape[0], *self.identity.shape))
-        if self.policy_told:
+        if self.policy_sees_codes:
             alive = jax.vmap(game.alive)(state)[:, 1:]
-            more = jnp.concatenate([told(more[:, :0], self.known, alive), more], axis=-1)
-        return judged_by_marks(
+            more = jnp.concatenate([with_codes(more[:, :0], self.known, alive), more], axis=-1)
+        return evaluate_sparse(
             self.actor, self.critic, self.own_rows, game, observation, state, more
         )
 
@@ -127,7 +133,7 @@ class MarkedCodeWorld(CodeWorld):
 def board_rows(
     weight: Float[Array, "input unit"], board: tuple[int, int, int]
 ) -> Float[Array, "row unit"]:
-    """What each mark, as `centre_marks` numbers them, adds to a layer on boards as
+    """What each mark, as `centre_indices` numbers them, adds to a layer on boards as
     `coplay.nn.conditioned.centred` shows them; the last row, of what is not there, is 0.
 
     The own player is always in the middle; where it stands says which cells are on the board.

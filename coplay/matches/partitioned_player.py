@@ -10,7 +10,7 @@ from coplay.core.game import Game, State
 from coplay.core.player import Insight, Memory, Player, View
 
 
-class Parts(Player):
+class PartitionedPlayer(Player):
     """Players that are alike but for their numbers, each for its share of the game copies.
 
     player: one player whose arrays have a leading [part] axis. The copies are split into equal
@@ -53,12 +53,12 @@ class Parts(Player):
             )(self.player, *self._split((view, after, over, memory)))
         )
 
-    def note(self, memory: Memory) -> Any:
-        note = type(self.player).note
+    def record(self, memory: Memory) -> Any:
+        own = type(self.player).record
         return (
             None
-            if note is Player.note
-            else _joined(jax.vmap(note)(self.player, self._split(memory)))
+            if own is Player.record
+            else _joined(jax.vmap(own)(self.player, self._split(memory)))
         )
 
     def insight(self, game: Game, view: View, memory: Memory) -> Insight | None:
@@ -69,7 +69,7 @@ class Parts(Player):
         )
 
 
-def by_part(players: list[Player]) -> Player:
+def partitioned(players: list[Player]) -> Player:
     """The players of the parts as one; a single one if they do not differ."""
     first = jax.tree.leaves(players[0])
     if all(
@@ -78,7 +78,7 @@ def by_part(players: list[Player]) -> Player:
         for mine, theirs in zip(first, jax.tree.leaves(player), strict=True)
     ):
         return players[0]
-    return Parts(jax.tree.map(lambda *x: jnp.stack(x), *players))
+    return PartitionedPlayer(jax.tree.map(lambda *x: jnp.stack(x), *players))
 
 
 def _joined(tree: Any) -> Any:

@@ -18,9 +18,9 @@ from coplay.games.stag_hunt import (
     nearest_hare,
     nearest_stag,
 )
-from coplay.search.known_policies import KnownWorld
-from coplay.search.planning import RootValues, SearchConfig, mixed, own
+from coplay.search.known_policies import KnownPolicies
 from coplay.search.root import boltzmann, mean_over_draws, search
+from coplay.search.simulator import RootValues, SearchConfig, mix_bits, own_view
 from tests.search.exhaustive import exact_q
 
 QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
@@ -33,16 +33,16 @@ def certain(game: StagHunt, ego: StagHuntState) -> Any:
     return (jnp.arange(7) == jnp.argmax(nearest_stag(game, ego))).astype(jnp.float32)
 
 
-def by_chance(game: StagHunt, ego: StagHuntState) -> Any:
+def random_where(game: StagHunt, ego: StagHuntState) -> Any:
     return uniform(game.legal(ego)[0])
 
 
 def found(policy: Any, states: StagHuntState, **fields: Any) -> RootValues:
     """Searches from states [tree], each with its own luck."""
     config = SearchConfig(discount=DISCOUNT, **fields)
-    seeds = mixed(jnp.arange(1, states.time.shape[0] + 1, dtype=jnp.uint32))
+    seeds = mix_bits(jnp.arange(1, states.time.shape[0] + 1, dtype=jnp.uint32))
     run = jax.jit(
-        lambda states: search(KnownWorld((policy,)), GAME, config, states, (), seeds),
+        lambda states: search(KnownPolicies((policy,)), GAME, config, states, (), seeds),
         compiler_options=QUICK,
     )
     return jax.tree.map(np.asarray, run(states))
@@ -82,11 +82,11 @@ def test_frozen_luck_is_optimistic_and_resampling_is_not() -> None:
     """Both players stand on a stag; the other acts by chance. A tree that knows what chance will
     bring finds the futures in which the other hunts, too."""
     state = placed([1, 1], stag=1, hare=5)
-    exact = exact_q(GAME, repeated(state, 1), by_chance, 3, DISCOUNT)[0]
+    exact = exact_q(GAME, repeated(state, 1), random_where, 3, DISCOUNT)[0]
     assert exact.argmax() == HUNT_STAG
     fields = {"simulations": 300, "depth": 3, "exploration": 4.0}
-    frozen = found(by_chance, repeated(state, 128), **fields)
-    fresh = found(by_chance, repeated(state, 128), resample=True, **fields)
+    frozen = found(random_where, repeated(state, 128), **fields)
+    fresh = found(random_where, repeated(state, 128), resample=True, **fields)
     believed = frozen.q.max(1)
     standard_error = believed.std() / 128**0.5
     assert believed.mean() - exact.max() > 3 * standard_error, "E[max] exceeds max E"
@@ -95,16 +95,16 @@ def test_frozen_luck_is_optimistic_and_resampling_is_not() -> None:
     assert exact.max() * 0.6 < fresh.q[:, HUNT_STAG].mean() < exact.max() + 0.1
 
 
-class Moody(KnownWorld):
+class Moody(KnownPolicies):
     """The co-player stays where it is (mind 0) or acts like NS (mind 1, in 3 of 10 cases)."""
 
-    def others(self, game: Any, observation: Any, state: Any, mind: Any) -> Any:
+    def others(self, game: Any, observation: Any, state: Any, hypothesis: Any) -> Any:
         still = jnp.log(jnp.maximum((jnp.arange(7) == STAY).astype(jnp.float32), 1e-30))
-        acts = super().others(game, observation, state, mind)
-        return jnp.where((mind == 1)[:, None, None], acts, still)
+        acts = super().others(game, observation, state, hypothesis)
+        return jnp.where((hypothesis == 1)[:, None, None], acts, still)
 
-    def another_mind(self, luck: Any, mind: Any) -> Any:
-        return (luck[:, 0] < 0.3).astype(jnp.int32)
+    def resample_hypothesis(self, uniform: Any, hypothesis: Any) -> Any:
+        return (uniform[:, 0] < 0.3).astype(jnp.int32)
 
 
 def test_a_shared_tree_averages_over_what_others_may_have_in_mind() -> None:
@@ -112,10 +112,10 @@ def test_a_shared_tree_averages_over_what_others_may_have_in_mind() -> None:
     hunts, too."""
     states = repeated(placed([1, 1], stag=1, hare=5, time=5), 4)
     config = SearchConfig(400, 1, exploration=4.0, resample=True, shared=True, normalise=False)
-    seeds = mixed(jnp.arange(1, 5, dtype=jnp.uint32))
-    mind = jnp.zeros(4, jnp.int32)
+    seeds = mix_bits(jnp.arange(1, 5, dtype=jnp.uint32))
+    hypothesis = jnp.zeros(4, jnp.int32)
     run = jax.jit(
-        lambda states: search(Moody((certain,)), GAME, config, states, mind, seeds),
+        lambda states: search(Moody((certain,)), GAME, config, states, hypothesis, seeds),
         compiler_options=QUICK,
     )
     found = jax.tree.map(np.asarray, run(states))
@@ -207,10 +207,10 @@ def test_playouts_judge_a_position_by_what_the_best_habit_brings() -> None:
         placed([0, 2], stag=1, hare=3),
         placed([0, 2], stag=1, hare=3, time=5),  # one step is left
     )
-    observation = own(jax.vmap(GAME.observe)(states))
+    observation = own_view(jax.vmap(GAME.observe)(states))
     for habits, best in (((certain, hare), 5.0), ((hare,), 1.0)):
-        world = KnownWorld((certain,), habits, playouts=6, discount=DISCOUNT)
-        _, value = world.judge(GAME, observation, states, ())
+        simulator = KnownPolicies((certain,), habits, playouts=6, discount=DISCOUNT)
+        _, value = simulator.evaluate(GAME, observation, states, ())
         np.testing.assert_allclose(value, [best * DISCOUNT, 0.0], rtol=1e-6)
 
 
@@ -224,8 +224,8 @@ def test_playouts_draw_what_a_habit_leaves_to_chance() -> None:
 
     state = placed([3, 2], stag=1, hare=3)
     states = jax.tree.map(lambda x: jnp.broadcast_to(x, (trees, *jnp.shape(x))), state)
-    observation = own(jax.vmap(GAME.observe)(states))
-    world = KnownWorld((certain,), (sometimes,), playouts=1, discount=DISCOUNT)
-    _, value = world.judge(GAME, observation, states, ())
+    observation = own_view(jax.vmap(GAME.observe)(states))
+    simulator = KnownPolicies((certain,), (sometimes,), playouts=1, discount=DISCOUNT)
+    _, value = simulator.evaluate(GAME, observation, states, ())
     assert set(np.unique(value)) == {0.0, 1.0}
     assert abs(float(np.mean(value)) - 0.25) < 4 * (0.25 * 0.75 / trees) ** 0.5

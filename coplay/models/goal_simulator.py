@@ -14,21 +14,21 @@ from coplay.core.goals import Goals, restricted
 from coplay.core.numerics import sum_in_order
 from coplay.models.opponent_model import predict
 from coplay.models.sparse_inputs import (
-    judged_by_marks,
-    marks_fit,
-    marks_of,
+    evaluate_sparse,
     others_after_first,
     own_rows,
     rows_of,
+    sparse_fits,
+    sparse_views_of,
     summed,
     view_inputs,
 )
 from coplay.nn import categorical
 from coplay.nn.networks import Network, flatten
-from coplay.search.planning import Mind, World
+from coplay.search.simulator import Hypothesis, Simulator
 
 
-class Believed(NamedTuple):
+class GoalHypothesis(NamedTuple):
     """What is imagined of the others. goal: [tree, other] the candidate each is after.
     counts: [tree, other, goal] what each realised so far in the episode."""
 
@@ -36,7 +36,7 @@ class Believed(NamedTuple):
     counts: Integer[Array, "tree other goal"]
 
 
-class GoalWorld(World):
+class GoalSimulator(Simulator):
     """Co-players modelled by networks, each with a goal; positions judged by actor and critic.
 
     opponents: models with a leading axis: one per co-player, or one for all of them.
@@ -55,112 +55,125 @@ class GoalWorld(World):
     opponents: Network
     habits: Float[Array, "tree other habit"]
     belief: Float[Array, "tree other goal"]
-    drive: Int[Array, " tree"]
-    drives: int = eqx.field(static=True)
+    persona: Int[Array, " tree"]
+    personas: int = eqx.field(static=True)
     goals: Goals | None
-    aimless: bool = eqx.field(static=True)
+    random_goal: bool = eqx.field(static=True)
     guides: bool = eqx.field(static=True)
 
-    def prepared(self, game: Game) -> World:
-        return MarkedWorld.of(self, game) if MarkedWorld.fits(self, game) else self
+    def prepared(self, game: Game) -> Simulator:
+        return SparseGoalSimulator.of(self, game) if SparseGoalSimulator.fits(self, game) else self
 
-    def of_trees(self, trees: Int[Array, " some"]) -> World:
+    def of_trees(self, trees: Int[Array, " some"]) -> Simulator:
         return eqx.tree_at(
-            lambda world: (world.habits, world.belief, world.drive),
+            lambda simulator: (simulator.habits, simulator.belief, simulator.persona),
             self,
-            tuple(x[trees] for x in (self.habits, self.belief, self.drive)),
+            tuple(x[trees] for x in (self.habits, self.belief, self.persona)),
         )
 
     def others(
-        self, game: Game, observation: Observation, state: State, mind: Mind
+        self, game: Game, observation: Observation, state: State, hypothesis: Hypothesis
     ) -> Float[Array, "tree other action"]:
         seen = jax.tree.map(lambda x: x[:, 1:], observation)
-        goal = self.goals_seen(state, mind)
-        known = goal[..., :-1] if self.aimless else goal
-        return self.by_chance(predict_others(self.opponents, seen, known), goal, seen.legal)
+        goal = self.goals_seen(state, hypothesis)
+        known = goal[..., :-1] if self.random_goal else goal
+        return self.random_where(predict_others(self.opponents, seen, known), goal, seen.legal)
 
-    def goals_seen(self, state: State, mind: Mind) -> Float[Array, "tree other feature"]:
+    def goals_seen(
+        self, state: State, hypothesis: Hypothesis
+    ) -> Float[Array, "tree other feature"]:
         """The features of what the co-players are after; none without goals."""
         if self.goals is None:
             return jnp.zeros((*self.habits.shape[:2], 0))
         features = jax.vmap(self.goals.features)(state)[:, 1:]
-        chosen = mind.goal[..., None] == jnp.arange(features.shape[2])  # [tree, other, goal]
+        chosen = hypothesis.goal[..., None] == jnp.arange(features.shape[2])  # [tree, other, goal]
         return sum_in_order(jnp.where(chosen[..., None], features, 0.0), axis=2)
 
-    def by_chance(
+    def random_where(
         self,
-        expected: Float[Array, "tree other action"],
+        predicted: Float[Array, "tree other action"],
         goal: Float[Array, "tree other feature"],
         legal: Bool[Array, "tree other action"],
     ) -> Float[Array, "tree other action"]:
         """What is expected of co-players with these goals, where aimless ones act by chance."""
-        if not self.aimless:
-            return expected
-        return jnp.where(goal[..., -1:] > 0, categorical.even(legal), expected)
+        if not self.random_goal:
+            return predicted
+        return jnp.where(goal[..., -1:] > 0, categorical.uniform_policy(legal), predicted)
 
-    def judge(
-        self, game: Game, observation: Observation, state: State, mind: Mind
+    def evaluate(
+        self, game: Game, observation: Observation, state: State, hypothesis: Hypothesis
     ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
         if not self.guides:
-            return self.judged(game, observation, state, self.drive)
+            return self.evaluate_as(game, observation, state, self.persona)
         # Who has a drive follows no other.
-        free = self.drive < 0
-        drives = jnp.where(free, jnp.arange(self.drives)[:, None], self.drive)
-        log_policies, values = jax.vmap(partial(self.judged, game, observation, state))(
-            jnp.concatenate([self.drive[None], drives])
+        free = self.persona < 0
+        personas = jnp.where(free, jnp.arange(self.personas)[:, None], self.persona)
+        log_policies, values = jax.vmap(partial(self.evaluate_as, game, observation, state))(
+            jnp.concatenate([self.persona[None], personas])
         )
         even = jax.nn.logsumexp(log_policies, axis=0) - jnp.log(len(values))
         return even, jnp.max(values, axis=0)
 
-    def judged(
-        self, game: Game, observation: Observation, state: State, drive: Int[Array, " tree"]
+    def evaluate_as(
+        self, game: Game, observation: Observation, state: State, persona: Int[Array, " tree"]
     ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
-        """As `judge`, by a planner with this drive."""
-        told = circumstances(game, state, self.goals, self.belief, drive, self.drives)
-        view = flatten(observation, told)
+        """As `evaluate`, by a planner with this drive."""
+        context = belief_context(game, state, self.goals, self.belief, persona, self.personas)
+        view = flatten(observation, context)
         log_policy = categorical.log_policy(self.actor(view), observation.legal)
         return log_policy, self.critic(view)[..., 0]
 
-    def another_mind(self, luck: Float[Array, "tree other"], mind: Mind) -> Mind:
+    def resample_hypothesis(
+        self, uniform: Float[Array, "tree other"], hypothesis: Hypothesis
+    ) -> Hypothesis:
         """Other goals by the beliefs."""
-        return mind if self.goals is None else mind._replace(goal=draw_goals(luck, self.belief))
+        return (
+            hypothesis
+            if self.goals is None
+            else hypothesis._replace(goal=sample_goals(uniform, self.belief))
+        )
 
-    def worth(
+    def planner_reward(
         self, game: Game, state: State, after: State, reward: Float[Array, " tree"]
     ) -> Float[Array, " tree"]:
         """To a planner with a drive, only a part of the reward."""
-        if game.goals is None or self.drives == 0:
+        if game.goals is None or self.personas == 0:
             return reward
         realised = jax.vmap(game.goals.realised)(state, after)[:, 0]
-        return game.goals.driven(self.drive, reward, realised)
+        return game.goals.persona_reward(self.persona, reward, realised)
 
-    def follow(
-        self, game: Game, luck: Float[Array, "tree other"], state: State, after: State, mind: Mind
-    ) -> Mind:
+    def update_hypothesis(
+        self,
+        game: Game,
+        uniform: Float[Array, "tree other"],
+        state: State,
+        after: State,
+        hypothesis: Hypothesis,
+    ) -> Hypothesis:
         """A co-player that realised its goal, or whose goal is gone, takes up a new one by its
         habits."""
         goals = self.goals
         if goals is None:
-            return mind
+            return hypothesis
         realised = jax.vmap(goals.realised)(state, after)[:, 1:]
         open_ = jax.vmap(goals.open)(after)[:, 1:]
         kinds = jnp.arange(open_.shape[-1])
-        counts = mind.counts + (realised[..., None] == kinds)
-        kept = jnp.any((mind.goal[..., None] == kinds) & open_, axis=-1) & (realised < 0)
-        if self.aimless:
-            kept = kept | (mind.goal == kinds[-1])
+        counts = hypothesis.counts + (realised[..., None] == kinds)
+        kept = jnp.any((hypothesis.goal[..., None] == kinds) & open_, axis=-1) & (realised < 0)
+        if self.random_goal:
+            kept = kept | (hypothesis.goal == kinds[-1])
         prior = goals.prior(self.habits, counts, open_)
-        if self.aimless:  # who had a goal so far does not become aimless
+        if self.random_goal:  # who had a goal so far does not become aimless
             prior = prior.at[..., -1].set(0.0)
-        drawn = draw_goals(luck, prior)
-        return Believed(jnp.where(kept, mind.goal, drawn), counts)
+        drawn = sample_goals(uniform, prior)
+        return GoalHypothesis(jnp.where(kept, hypothesis.goal, drawn), counts)
 
 
-FIELDS = tuple(field.name for field in dataclasses.fields(GoalWorld))
+FIELDS = tuple(field.name for field in dataclasses.fields(GoalSimulator))
 
 
-class MarkedWorld(GoalWorld):
-    """As the `GoalWorld` it is made of, to rounding.
+class SparseGoalSimulator(GoalSimulator):
+    """As the `GoalSimulator` it is made of, to rounding.
 
     own_rows, other_rows: what each input of a view adds to the first layers of actor and critic,
         and of the co-players' models; the last row, of marks that are missing, is 0.
@@ -170,61 +183,61 @@ class MarkedWorld(GoalWorld):
     other_rows: Float[Array, "other row unit"]
 
     @staticmethod
-    def fits(world: GoalWorld, game: Game) -> bool:
+    def fits(simulator: GoalSimulator, game: Game) -> bool:
         """Whether the game gives marks and the networks begin with a layer that reads them."""
-        return marks_fit(world.actor, game)
+        return sparse_fits(simulator.actor, game)
 
     @classmethod
-    def of(cls, world: GoalWorld, game: Game) -> "MarkedWorld":
-        inputs = view_inputs(world.actor, game)
-        seen = world.opponents.layers[0].weight[..., :inputs]  # [other or 1, unit, input]
+    def of(cls, simulator: GoalSimulator, game: Game) -> "SparseGoalSimulator":
+        inputs = view_inputs(simulator.actor, game)
+        seen = simulator.opponents.layers[0].weight[..., :inputs]  # [other or 1, unit, input]
         seen = jnp.broadcast_to(seen, (game.seats - 1, *seen.shape[1:]))
         return cls(
-            **{name: getattr(world, name) for name in FIELDS},
-            own_rows=own_rows(world.actor, world.critic, game),
+            **{name: getattr(simulator, name) for name in FIELDS},
+            own_rows=own_rows(simulator.actor, simulator.critic, game),
             other_rows=rows_of(seen),
         )
 
-    def prepared(self, game: Game) -> "MarkedWorld":
+    def prepared(self, game: Game) -> "SparseGoalSimulator":
         return self
 
     def others(
-        self, game: Game, observation: Observation, state: State, mind: Mind
+        self, game: Game, observation: Observation, state: State, hypothesis: Hypothesis
     ) -> Float[Array, "tree other action"]:
-        marks = marks_of(self.actor, game, state, slice(1, None))
+        indices = sparse_views_of(self.actor, game, state, slice(1, None))
         time = observation.features[:, 0, -1]
         rows = self.other_rows.shape[1]
-        goal, layer = self.goals_seen(state, mind), self.opponents.layers[0]
+        goal, layer = self.goals_seen(state, hypothesis), self.opponents.layers[0]
         weight = layer.weight[..., rows - 1 :]  # [other or 1, unit, feature]
         parts = []
         # One co-player after the other: on CPU quicker than lookups [tree, other].
         for other, table in enumerate(self.other_rows):
-            first = time[:, None] * table[-2] + summed(table, marks[:, other])
+            first = time[:, None] * table[-2] + summed(table, indices[:, other])
             model = min(other, len(weight) - 1)
             for feature in range(weight.shape[-1]):
                 first = first + goal[:, other, feature, None] * weight[model, :, feature]
             parts.append(first + layer.bias[model])
         logits = others_after_first(self.opponents, jnp.stack(parts))
         legal = observation.legal[:, 1:]
-        expected = categorical.log_policy(jnp.moveaxis(logits, 0, 1), legal)
-        return self.by_chance(expected, goal, legal)
+        predicted = categorical.log_policy(jnp.moveaxis(logits, 0, 1), legal)
+        return self.random_where(predicted, goal, legal)
 
-    def judged(
-        self, game: Game, observation: Observation, state: State, drive: Int[Array, " tree"]
+    def evaluate_as(
+        self, game: Game, observation: Observation, state: State, persona: Int[Array, " tree"]
     ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
-        told = circumstances(game, state, self.goals, self.belief, drive, self.drives)
-        return judged_by_marks(
-            self.actor, self.critic, self.own_rows, game, observation, state, told
+        context = belief_context(game, state, self.goals, self.belief, persona, self.personas)
+        return evaluate_sparse(
+            self.actor, self.critic, self.own_rows, game, observation, state, context
         )
 
 
-def circumstances(
+def belief_context(
     game: Game,
     state: State,
     goals: Goals | None,
     belief: Float[Array, "copy other goal"],
-    drive: Int[Array, " copy"],
-    drives: int,
+    persona: Int[Array, " copy"],
+    personas: int,
 ) -> Float[Array, "copy input"]:
     """What actor and critic are told beside the ego view, in states [copy] with the own seat first:
     the own drive as flags (none where it is -1), and what the co-players in the game are believed
@@ -233,7 +246,7 @@ def circumstances(
     Values must rest on what can be known: given the goals that others really turn out to have, a
     player would see its own hopes fail by every second draw.
     """
-    flags = (drive[..., None] == jnp.arange(drives)).astype(jnp.float32)
+    flags = (persona[..., None] == jnp.arange(personas)).astype(jnp.float32)
     if goals is None:
         return flags
     features = jax.vmap(goals.features)(state)[:, 1:]
@@ -241,7 +254,7 @@ def circumstances(
     mean = sum_in_order(restricted(belief, open_)[..., None] * features, axis=2)
     there = jax.vmap(game.alive)(state)[:, 1:]
     known = jnp.where(there[..., None], mean, 0.0)
-    return jnp.concatenate([flags, known.reshape(*drive.shape, -1)], axis=-1)
+    return jnp.concatenate([flags, known.reshape(*persona.shape, -1)], axis=-1)
 
 
 def predict_others(
@@ -257,8 +270,8 @@ def predict_others(
     return jax.vmap(predict, in_axes=(0, axis, axis), out_axes=axis)(models, observation, goal)
 
 
-def draw_goals(
-    luck: Float[Array, "*batch"], belief: Float[Array, "*batch goal"]
+def sample_goals(
+    uniform: Float[Array, "*batch"], belief: Float[Array, "*batch goal"]
 ) -> Int[Array, "*batch"]:
-    """A candidate by its probability; `luck` in [0, 1)."""
-    return categorical.drawn(luck, categorical.stretches(jnp.maximum(belief, 1e-30)))
+    """A candidate by its probability; `uniform` in [0, 1)."""
+    return categorical.sample_cdf(uniform, categorical.cdf(jnp.maximum(belief, 1e-30)))

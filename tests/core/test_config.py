@@ -1,0 +1,107 @@
+"""Configurations: ranges in the types of fields, parts, paths, JSON and back, fields that do
+nothing."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+import pytest
+
+from coplay.core.config import (
+    Config,
+    PositiveFloat,
+    PositiveInt,
+    Range,
+    Share,
+    ShareBelowOne,
+    Widths,
+    from_json,
+    get_field,
+    inert_fields,
+    leaves,
+    only_if,
+    parse_fields,
+    to_json,
+    with_fields,
+)
+from coplay.core.errors import UserError
+
+
+@dataclass(frozen=True)
+class Planning(Config):
+    simulations: PositiveInt = 16
+    discount: Share = 0.95
+    from_: str = ""
+
+
+@dataclass(frozen=True)
+class Player(Config):
+    planner: Literal["none", "search"] = "search"
+    search: Annotated[Planning, only_if("planner", "search")] = field(default_factory=Planning)
+    hidden: Widths = (64, 64)
+    clip: PositiveFloat | None = None
+    keep: ShareBelowOne = 0.5
+    anchor: float = 0.0
+    anchor_every: Annotated[PositiveInt, only_if("anchor")] = 100
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"search.simulations": 0}, "simulations must be above 0, not 0"),
+        ({"search": {"discount": 1.5}}, "discount must be between 0 and 1, not 1.5"),
+        ({"hidden": [64, 0]}, "hidden must be above 0, not 0"),
+        ({"clip": -1.0}, "clip must be above 0, not -1.0"),
+        ({"keep": 1}, "keep must be at least 0 and below 1, not 1.0"),
+        ({"search.simulation": 4}, "did you mean 'simulations'"),
+        ({"serach.simulations": 4}, "did you mean 'search.simulations'"),
+        ({"search.simulations": "many"}, "must be int, not 'many'"),
+        ({"planner": "serach"}, "did you mean 'search'"),
+        ({"search": 3}, "must be an object with fields, not 3"),
+    ],
+)
+def test_wrong_fields(fields: dict[str, Any], words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        with_fields(Player(), fields)
+
+
+def test_fields_by_path() -> None:
+    wanted = Player(search=Planning(simulations=4, from_="runs/a"), clip=0.2)
+    given = {"search.simulations": 4, "search.from": "runs/a", "clip": 0.2}
+    assert with_fields(Player(), given) == wanted
+    nested = {"search": {"simulations": 4, "from": "runs/a"}, "clip": 0.2}
+    assert with_fields(Player(), nested) == wanted
+    assert with_fields(Player(), {"search": wanted.search, "clip": 0.2}) == wanted
+    texts = ["search.simulations=4", "search.from=runs/a", "clip=0.2"]
+    assert parse_fields(Player(), texts, "here") == wanted
+    assert get_field(wanted, "search.from") == "runs/a"
+
+
+def test_json_and_back() -> None:
+    config = Player(search=Planning(simulations=4, from_="runs/a"), hidden=(3,))
+    data = to_json(config)
+    assert data["search"] == {"simulations": 4, "discount": 0.95, "from": "runs/a"}
+    assert from_json(Player, data, "there") == config
+    with pytest.raises(UserError, match=r"field in there\.search 'simulation'"):
+        from_json(Player, {"search": {"simulation": 1}}, "there")
+
+
+def test_leaves_have_paths_and_defaults() -> None:
+    config = Player(search=Planning(simulations=4))
+    found = {leaf.path: (leaf.value, leaf.default) for leaf in leaves(config)}
+    assert found["search.simulations"] == (4, 16) and found["search.from"] == ("", "")
+    assert found["clip"] == (None, None)
+
+
+def test_fields_that_do_nothing_are_named() -> None:
+    assert inert_fields(Player()) == []
+    assert inert_fields(with_fields(Player(), {"search.simulations": 4, "anchor": 0.1})) == []
+    quiet = with_fields(Player(), {"planner": "none", "search.simulations": 4, "anchor_every": 7})
+    assert inert_fields(quiet) == [
+        "search.simulations does nothing here: planner is none",
+        "anchor_every does nothing here: anchor is 0.0",
+    ]
+
+
+def test_ranges_in_words() -> None:
+    assert str(Range(least=2)) == "at least 2" and str(Range(most=3)) == "at most 3"
+    assert str(Range(above=0, below=1)) == "above 0 and below 1"
