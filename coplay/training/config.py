@@ -1,63 +1,60 @@
 """The configuration of a training run, whatever is trained on whatever game."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from coplay.algorithms.registry import learner_parts
-from coplay.core.config import from_json, to_json
+from coplay.core.config import (
+    Config,
+    NonNegativeInt,
+    PositiveInt,
+    Range,
+    Seed,
+    from_json,
+    only_if,
+    to_json,
+    with_fields,
+)
 from coplay.core.errors import UserError, unknown
 from coplay.games.registry import game_parts
 
 
 @dataclass(frozen=True)
-class RunConfig:
+class RunConfig(Config):
     """One training run, apart from its game and its learner."""
 
     seating: str = ""
     """Who sits where, one player per seat, as in ppo,ns,ns,ns; empty: the learner in every seat."""
     switch: tuple[str, ...] = ()
     """Changes of a seat's player during the run, as STEP:SEAT=PLAYER, e.g. 200000:0=ppo."""
-    steps: int = 1_000_000
+    steps: PositiveInt = 1_000_000
     """Game steps in total, over all game copies (of each seed)."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of all randomness; with several seeds, the first of them."""
-    seeds: int = 1
+    seeds: PositiveInt = 1
     """Independent seeds trained side by side in one compiled program."""
-    copies: int = 256
+    copies: PositiveInt = 256
     """Game copies played at once."""
-    rollout: int = 32
+    rollout: PositiveInt = 32
     """Steps every copy plays between two updates."""
-    block: int = 4
+    block: PositiveInt = 4
     """Updates compiled into one block; progress, logs and checkpoints come between blocks."""
-    checkpoint_every: int = 100_000
+    checkpoint_every: PositiveInt = 100_000
     """Game steps between checkpoints (rounded up to blocks)."""
-    keep: int = 3
+    keep: PositiveInt = 3
     """How many of the last checkpoints are kept, beside the best."""
-    episodes: int = 10_000
+    episodes: Annotated[int, Range(least=2)] = 10_000
     """Episodes of the final evaluation."""
-    evaluate_every: int = 0
+    evaluate_every: NonNegativeInt = 0
     """Game steps between evaluations during the run (evaluations.jsonl), the first before any
     learning; 0: none."""
-    evaluate_episodes: int = 32
+    evaluate_episodes: Annotated[PositiveInt, only_if("evaluate_every")] = 32
     """Episodes of each of these evaluations, for each seed."""
-
-    def __post_init__(self) -> None:
-        for name in ("steps", "seeds", "copies", "rollout", "block", "checkpoint_every", "keep"):
-            if getattr(self, name) < 1:
-                raise UserError(f"{name} must be at least 1, not {getattr(self, name)}")
-        if self.episodes < 2:
-            raise UserError(f"episodes must be at least 2, not {self.episodes}")
-        if self.evaluate_every < 0:
-            raise UserError(f"evaluate_every must be at least 0, not {self.evaluate_every}")
-        if self.evaluate_episodes < 1:
-            raise UserError(f"evaluate_episodes must be at least 1, not {self.evaluate_episodes}")
-        if not 0 <= self.seed < 2**31:
-            raise UserError(f"seed must be between 0 and 2147483647, not {self.seed}")
 
 
 def run_defaults(learner: type) -> RunConfig:
     """The run's fields where nothing is said; a learner's configuration may have its own."""
-    return RunConfig(**getattr(learner, "run_defaults", {}))
+    return with_fields(RunConfig(), getattr(learner, "run_defaults", {}))
 
 
 @dataclass(frozen=True)

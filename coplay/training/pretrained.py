@@ -4,11 +4,11 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 
-from coplay.core.config import from_json
+from coplay.core.config import Config, PositiveFloat, PositiveInt, Range, Seed, from_json
 from coplay.core.errors import UserError
 from coplay.core.game import Game
 from coplay.games.registry import game_parts
@@ -19,28 +19,21 @@ from coplay.training import checkpoints
 
 
 @dataclass(frozen=True)
-class FitConfig:
+class FitConfig(Config):
     """How a model is fitted to a dataset."""
 
-    epochs: int = 12
+    epochs: PositiveInt = 12
     """Passes over the samples."""
-    batch: int = 2048
+    batch: PositiveInt = 2048
     """Samples in each gradient step, about."""
-    learning_rate: float = 2e-3
+    learning_rate: PositiveFloat = 2e-3
     """Step size of Adam, falling linearly to 0."""
-    gradient_clip: float = 1.0
+    gradient_clip: PositiveFloat = 1.0
     """Largest norm of the gradient."""
-    held_out: float = 0.2
+    held_out: Annotated[float, Range(above=0, below=1)] = 0.2
     """Share of the episodes that is not learned from, to measure by."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of all randomness."""
-
-    def __post_init__(self) -> None:
-        for name in ("epochs", "batch", "learning_rate", "gradient_clip"):
-            if getattr(self, name) <= 0:
-                raise UserError(f"{name} must be above 0, not {getattr(self, name)}")
-        if not 0 < self.held_out < 1:
-            raise UserError(f"held_out must be between 0 and 1, not {self.held_out}")
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,7 @@ BAD = [
     (["train", "ppo", "--steps", "many"], "many"),
     (["train", "ppo", "--parameters", "seperate"], "seperate"),
     (["train", "ppo", "--learning-rate", "-1"], "learning_rate must be above 0"),
-    (["train", "ppo", "--steps", "0"], "steps must be at least 1"),
+    (["train", "ppo", "--steps", "0"], "steps must be above 0"),
     (["train", "ppo", "--copies", "6"], "multiple of minibatches"),
     (["train", "ppo", "--seating", "ppo,ns"], "4 seats"),
     (["train", "ppo", "--seating", "ppo,ns,ns,nz"], "did you mean 'n"),

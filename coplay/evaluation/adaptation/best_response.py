@@ -10,10 +10,10 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from coplay.algorithms.ppo.config import PPOConfig
-from coplay.core.config import to_json
+from coplay.core.config import Config, NonNegativeFloat, PositiveInt, Range, to_json
 from coplay.core.errors import UserError
 from coplay.core.files import write_json
 from coplay.core.game import Game
@@ -30,33 +30,24 @@ RESULT = "best_response.json"
 
 
 @dataclass(frozen=True)
-class BestResponseConfig:
+class BestResponseConfig(Config):
     """How best responses are trained."""
 
     network: Literal["centred", "mlp"] = "centred"
     """How they see boards: from the own cell, or as they are (as all that is not a board seen in
     full). With plain planes PPO ends far below the best on Snowdrift."""
-    stage: int = 400_000
+    stage: PositiveInt = 400_000
     """Game steps of each stage of training."""
-    margin: float = 0.01
+    margin: NonNegativeFloat = 0.01
     """Training ends when a stage improves the reward by less than this share of it."""
-    most: int = 4_000_000
+    most: PositiveInt = 4_000_000
     """Game steps after which training ends in any case."""
-    seeds: int = 2
+    seeds: PositiveInt = 2
     """Trained side by side; the best of them counts."""
-    copies: int = 256
+    copies: PositiveInt = 256
     """Game copies played at once in training."""
-    episodes: int = 10_000
+    episodes: Annotated[int, Range(least=2)] = 10_000
     """Episodes by which each seed's reward is measured."""
-
-    def __post_init__(self) -> None:
-        for name in ("stage", "most", "seeds", "copies"):
-            if getattr(self, name) < 1:
-                raise UserError(f"{name} must be at least 1, not {getattr(self, name)}")
-        if self.margin < 0:
-            raise UserError(f"margin must not be negative, not {self.margin}")
-        if self.episodes < 2:
-            raise UserError(f"episodes must be at least 2, not {self.episodes}")
 
 
 @dataclass(frozen=True)

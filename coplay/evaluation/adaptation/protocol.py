@@ -19,7 +19,7 @@ from jaxtyping import Array, Bool, Float, Int, Integer, Key, PRNGKeyArray
 
 from coplay.algorithms.registry import learner_parts
 from coplay.core.compilation import use_cache
-from coplay.core.config import parse_fields, to_json
+from coplay.core.config import Config, PositiveInt, Seed, parse_fields, to_json
 from coplay.core.errors import UserError
 from coplay.core.game import Game
 from coplay.core.goals import hindsight
@@ -41,16 +41,16 @@ LEARNING = "learning:"
 
 
 @dataclass(frozen=True)
-class AdaptConfig:
+class AdaptConfig(Config):
     """How a player is let adapt, whoever it meets."""
 
-    steps: int = 2400
+    steps: PositiveInt = 2400
     """Steps of the single game copy in each repetition."""
-    last: int = 600
+    last: PositiveInt = 600
     """The score counts the episodes that end in so many last steps."""
-    seeds: int = 5
+    seeds: PositiveInt = 5
     """Repetitions; the focal player takes every seat in each."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of all randomness."""
     greedy: bool = False
     """A focal player whose policy does not learn takes its most probable action, as hop does
@@ -59,19 +59,15 @@ class AdaptConfig:
     """The focal player's policy goes on learning by gradient."""
     learn_opponents: bool = False
     """The focal player's opponent models go on learning by gradient (hop)."""
-    rollout: int = 32
+    rollout: PositiveInt = 32
     """Steps between two updates of whatever learns."""
     fields: tuple[str, ...] = ()
     """Fields of the focal player's learner to set anew while it learns, as NAME=VALUE."""
 
     def __post_init__(self) -> None:
-        for name in ("steps", "last", "seeds", "rollout"):
-            if getattr(self, name) < 1:
-                raise UserError(f"{name} must be at least 1, not {getattr(self, name)}")
+        super().__post_init__()
         if self.last > self.steps:
             raise UserError(f"last ({self.last}) must not be above steps ({self.steps})")
-        if not 0 <= self.seed < 2**31:
-            raise UserError(f"seed must be between 0 and 2147483647, not {self.seed}")
         if self.fields and not self.learns:
             raise UserError(
                 "fields are of what learns: add --learn or --learn-opponents; for a player that "
