@@ -52,7 +52,7 @@ def save(path: Path, tree: Any, note: dict[str, Any]) -> None:
     """Write the arrays of `tree` and a note of plain values, whole or not at all."""
     leaves = [jax.random.key_data(x) if _is_key(x) else x for x in jax.tree.leaves(tree)]
     arrays = {name: np.asarray(x) for name, x in zip(_names(tree), leaves, strict=True)}
-    text = np.frombuffer(json.dumps(note).encode(), np.uint8)
+    text = np.frombuffer(json.dumps({"coplay": VERSION} | note).encode(), np.uint8)
     with replacing(path) as temporary, open(temporary, "wb") as file:
         np.savez(file, **{NOTE: text}, **arrays)  # type: ignore[arg-type]
 
@@ -82,6 +82,9 @@ def load(path: Path, like: Any, part: str = "") -> tuple[Any, dict[str, Any]]:
         name.removeprefix(part): array for name, array in arrays.items() if name.startswith(part)
     }
     names = _names(like)
+    if "coplay" not in note and len(names) == len(arrays):
+        # Version 0.1 wrote the same arrays in the same order, some under other names.
+        arrays = dict(zip(names, arrays.values(), strict=True))
     if set(names) != set(arrays):
         different = sorted(set(names) ^ set(arrays))
         raise UserError(
