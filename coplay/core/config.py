@@ -60,11 +60,17 @@ class Range(NamedTuple):
 class OnlyIf(NamedTuple):
     """A field that acts only if another one of the same configuration has one of these values.
 
-    path: of that field, from the outermost configuration on.
+    path: of that field, from the outermost configuration on; with a dot in front, from the part
+        that the marked field is in, so that a part can say it wherever it is used.
     """
 
     path: str
     values: tuple[Any, ...]
+
+    def inside(self, part: str) -> "OnlyIf":
+        """The same for a field of a part, whose path ends with a dot or is empty."""
+        own = self.path.startswith(".")
+        return self._replace(path=part + self.path[1:]) if own else self
 
     def holds(self, config: Any) -> bool:
         value = get_field(config, self.path)
@@ -231,7 +237,8 @@ def inert_fields(config: Any) -> list[str]:
             hint, value = _hints(type(part))[field.name], getattr(part, field.name)
             path = f"{inside}{public_name(field.name)}"
             marks = typing.get_args(hint)[1:] if typing.get_origin(hint) is Annotated else ()
-            mine = (*conditions, *(mark for mark in marks if isinstance(mark, OnlyIf)))
+            own = (mark.inside(inside) for mark in marks if isinstance(mark, OnlyIf))
+            mine = (*conditions, *own)
             if _is_part(hint):
                 visit(value, f"{path}.", mine)
             elif value != usual[path]:

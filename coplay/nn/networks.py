@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from coplay.core.game import Game, Observation
+from coplay.nn.config import NetworkConfig
 from coplay.nn.ego_centred import centre, centred_size
 from coplay.nn.layers import Activation, Conv3x3, Linear, activation_function
 
@@ -121,6 +122,22 @@ def network_by(
         channels=fields.channels if fields.network == "cnn" else (),
         centred=fields.network == "centred",
         activation=fields.activation,
+        head_scale=head_scale,
+    )
+
+
+def make_network(
+    config: NetworkConfig, shape: ViewShape, outputs: int, key: PRNGKeyArray, head_scale: float
+) -> Network:
+    """A new network by its configuration."""
+    return Network(
+        shape,
+        outputs,
+        key=key,
+        hidden=config.hidden,
+        channels=config.convolutions,
+        centred=config.kind == "centred",
+        activation=config.activation,
         head_scale=head_scale,
     )
 

@@ -105,3 +105,21 @@ def test_fields_that_do_nothing_are_named() -> None:
 def test_ranges_in_words() -> None:
     assert str(Range(least=2)) == "at least 2" and str(Range(most=3)) == "at most 3"
     assert str(Range(above=0, below=1)) == "above 0 and below 1"
+
+
+@dataclass(frozen=True)
+class Encoder(Config):
+    kind: Literal["mlp", "cnn"] = "mlp"
+    channels: Annotated[Widths, only_if(".kind", "cnn")] = (16,)
+
+
+@dataclass(frozen=True)
+class TwoEncoders(Config):
+    actor: Encoder = field(default_factory=Encoder)
+    critic: Encoder = field(default_factory=Encoder)
+
+
+def test_a_part_names_its_own_fields() -> None:
+    config = TwoEncoders(Encoder(channels=(8,)), Encoder("cnn", (8,)))
+    assert inert_fields(config) == ["actor.channels does nothing here: actor.kind is mlp"]
+    assert inert_fields(config.actor) == ["channels does nothing here: kind is mlp"]
