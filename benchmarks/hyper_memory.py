@@ -10,10 +10,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from coplay.algorithms.mappo.config import MAPPOConfig
+from coplay.algorithms.mappo.config import HyperMAPPOConfig, MAPPOConfig
 from coplay.algorithms.mappo.hyper import HyperMAPPO
-from coplay.algorithms.mappo.hyper_config import HyperMAPPOConfig
 from coplay.algorithms.mappo.learner import MAPPO
+from coplay.core.config import with_fields
 from coplay.games.registry import make_game
 from coplay.matches.rollout import new_table, rollout
 from coplay.nn.networks import view_shape
@@ -32,10 +32,10 @@ def megabytes(kind: type[MAPPO], config: Any, agents: int) -> float:
         groups = (learner.group(state),)
         table = new_table(game, groups, key, SAMPLES // STEPS // agents)
         seen = learner.training_data(game, rollout(game, groups, table, key, STEPS, streams)[1])
-        return learner._prepared(state, seen)[:2]
+        return learner.prepare(state, seen)[:2]
 
     given = jax.eval_shape(prepared, jax.eval_shape(learner.init, key, streams))
-    gradient = jax.jit(jax.vmap(lambda state, batch: learner._gradients(state, batch)[0]))
+    gradient = jax.jit(jax.vmap(lambda state, batch: learner.gradients(state, batch)[0]))
     return gradient.lower(*given).compile().memory_analysis().temp_size_in_bytes / 2**20
 
 
@@ -46,10 +46,11 @@ def main() -> None:
     given = parser.parse_args()
     hidden = tuple(given.hidden)
     for agents in given.agents:
-        plain = megabytes(MAPPO, MAPPOConfig(hidden=hidden), agents)
+        wide = {"network.hidden": hidden}
+        plain = megabytes(MAPPO, with_fields(MAPPOConfig(), wide), agents)
         last, all_ = (
-            megabytes(HyperMAPPO, HyperMAPPOConfig(hidden=hidden, layers=layers), agents)
-            for layers in ("last", "all")
+            megabytes(HyperMAPPO, with_fields(HyperMAPPOConfig(), wide | layers), agents)
+            for layers in ({"hypernetwork.layers": "last"}, {"hypernetwork.layers": "all"})
         )
         print(f"{agents} agents: MAPPO {plain:.1f}, last {last:.1f}, all layers {all_:.1f} MB")
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from coplay.algorithms.registry import learner_parts
 from coplay.core.compilation import use_cache
+from coplay.core.config import with_fields
 from coplay.core.errors import UserError, unknown
 from coplay.core.game import Game
 from coplay.core.group import group_players
@@ -123,7 +124,7 @@ def make_config(
     run_names = {field.name for field in dataclasses.fields(RunConfig)}
     learner_names = {field.name for field in dataclasses.fields(learner_type)}
     for name in fields:
-        if name not in run_names | learner_names:
+        if name.partition(".")[0] not in run_names | learner_names:
             raise unknown("field", name, run_names | learner_names)
     game_names = [field.name for field in dataclasses.fields(game_type)]
     for name in game_fields:
@@ -132,7 +133,9 @@ def make_config(
     return TrainConfig(
         player=player,
         game_name=game,
-        learner=learner_type(**{k: v for k, v in fields.items() if k in learner_names}),
+        learner=with_fields(
+            learner_type(), {k: v for k, v in fields.items() if k not in run_names}, player
+        ),
         game=game_type(**game_fields),
         run=dataclasses.replace(
             run_defaults(learner_type), **{k: v for k, v in fields.items() if k in run_names}

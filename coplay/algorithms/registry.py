@@ -6,13 +6,12 @@ from coplay.algorithms.hop.config import HOPConfig
 from coplay.algorithms.hop.learner import HOP
 from coplay.algorithms.hop_plus.config import HopPlusConfig
 from coplay.algorithms.hop_plus.learner import HopPlus
-from coplay.algorithms.mappo.config import MAPPOConfig
+from coplay.algorithms.mappo.config import HyperMAPPOConfig, MAPPOConfig
 from coplay.algorithms.mappo.hyper import HyperMAPPO
-from coplay.algorithms.mappo.hyper_config import HyperMAPPOConfig
 from coplay.algorithms.mappo.learner import MAPPO
-from coplay.algorithms.ppo.config import PPOConfig
+from coplay.algorithms.ppo.config import PPOConfig, RecurrentPPOConfig
 from coplay.algorithms.ppo.learner import PPO
-from coplay.algorithms.ppo.recurrent import RecurrentPPO, RecurrentPPOConfig
+from coplay.algorithms.ppo.recurrent import RecurrentPPO
 from coplay.core.errors import unknown
 from coplay.core.learner import Learner
 

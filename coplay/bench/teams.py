@@ -4,8 +4,8 @@ That script is not part of JaxMARL's wheel, so it cannot run beside ours here. T
 defaults for recurrent MAPPO, so that its figure on the same machine can be put beside: a gated
 recurrent unit of 128 and two layers of 128 (it has one of them behind the unit, we have both before
 it: products of the same number and shapes), no normalised layers, rollouts of 128 steps through all
-of which gradients go back, 4 epochs of 4 minibatches, a critic on the state of the world. Beside it
-the same with rollouts cut into pieces: as many samples in every minibatch, in fewer, wider steps.
+of which gradients go back, 4 epochs of 4 minibatches, a critic on the global state. Beside it
+the same with rollouts cut into chunks: as many samples in every minibatch, in fewer, wider steps.
 """
 
 from typing import Any
@@ -14,11 +14,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
-from coplay.algorithms.mappo.config import MAPPOConfig
+from coplay.algorithms.mappo.config import HyperMAPPOConfig, MAPPOConfig
 from coplay.algorithms.mappo.hyper import HyperMAPPO
-from coplay.algorithms.mappo.hyper_config import HyperMAPPOConfig
 from coplay.algorithms.mappo.learner import MAPPO
 from coplay.bench.measure import Work
+from coplay.core.config import with_fields
 from coplay.core.game import Game
 from coplay.core.learner import Learner
 from coplay.games.registry import make_game
@@ -27,32 +27,31 @@ from coplay.training.block import init_state, one_iteration
 from coplay.training.phases import Phase
 
 STEPS = 128
-PIECE = 32
+CHUNK = 32
 MIRRORED: dict[str, Any] = {
-    "hidden": (128, 128),
-    "units": 128,
-    "layer_norm": False,
+    "network.hidden": (128, 128),
+    "network.layer_norm": False,
+    "memory.units": 128,
+    "memory.chunk_length": STEPS,
     "epochs": 4,
     "minibatches": 4,
-    "chunk": STEPS,
-    "critic": "global",
+    "critic_input": "global",
 }
 
 
 def team_training(name: str, copies: int) -> list[Work]:
-    """HyperMAPPO, recurrent MAPPO with whole rollouts and with pieces of them, and feed-forward
+    """HyperMAPPO, recurrent MAPPO with whole rollouts and with chunks of them, and feed-forward
     MAPPO, all on the same game; the last is the limit of the others."""
     game = make_game(name)
-    recurrent = MIRRORED | {"memory": "gru"}
-    pieces = MAPPOConfig(**recurrent | {"chunk": PIECE})
-    hyper = MIRRORED | {"context_width": 64, "context_units": 64, "latent": 8}
+    plain = with_fields(MAPPOConfig(), MIRRORED)
+    recurrent = with_fields(plain, {"memory.kind": "gru"})
+    chunks = with_fields(recurrent, {"memory.chunk_length": CHUNK})
+    hyper = with_fields(HyperMAPPOConfig(), MIRRORED)
     return [
-        _work(
-            game, "HyperMAPPO, last layer, latent 8", HyperMAPPO, HyperMAPPOConfig(**hyper), copies
-        ),
-        _work(game, "MAPPO, gru 128", MAPPO, MAPPOConfig(**recurrent), copies),
-        _work(game, f"MAPPO, gru 128, pieces of {PIECE} steps", MAPPO, pieces, copies),
-        _work(game, "MAPPO, feed-forward", MAPPO, MAPPOConfig(**MIRRORED), copies),
+        _work(game, "HyperMAPPO, last layer, latent 8", HyperMAPPO, hyper, copies),
+        _work(game, "MAPPO, gru 128", MAPPO, recurrent, copies),
+        _work(game, f"MAPPO, gru 128, chunks of {CHUNK} steps", MAPPO, chunks, copies),
+        _work(game, "MAPPO, feed-forward", MAPPO, plain, copies),
     ]
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import tyro
 
 from coplay.cli.arguments import option, parse
+from coplay.core.config import with_fields
 from coplay.core.errors import UserError, unknown
 from coplay.models.goal_codes import GoalConfig
 from coplay.models.world_model import WorldConfig
@@ -35,7 +36,7 @@ class PretrainGoals:
     """Folder of the new model."""
     model: Annotated[GoalConfig, tyro.conf.arg(name="")] = field(default_factory=GoalConfig)
     fit: Annotated[FitConfig, tyro.conf.arg(name="")] = field(
-        default_factory=lambda: FitConfig(epochs=8, learning_rate=4e-3)
+        default_factory=lambda: with_fields(FitConfig(epochs=8), {"optimiser.learning_rate": 4e-3})
     )
     json: bool = False
     """Print the figures as one JSON object on standard output."""

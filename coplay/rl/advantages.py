@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from coplay.core.numerics import masked_mean
+from coplay.core.trajectory import Trajectory
 
 
 def gae(
@@ -15,9 +16,10 @@ def gae(
     terminated: Bool[Array, "time *batch"],
     truncated: Bool[Array, "time *batch"],
     discount: float,
-    trace: float,
+    gae_lambda: float,
 ) -> Float[Array, "time *batch"]:
-    """Advantages A_t = d_t + discount * trace * A_{t+1}, d_t = r_t + discount * V_{t+1} - V_t.
+    """Advantages A_t = d_t + discount * gae_lambda * A_{t+1}, with
+    d_t = r_t + discount * V_{t+1} - V_t.
 
     A seat that left (terminated) has no future: V_{t+1} = 0 and the sum stops. One whose episode
     was cut (truncated) has a future that was not played: V_{t+1} is the value of what it saw last
@@ -29,7 +31,7 @@ def gae(
     following = jnp.where(truncated, final_value, following)
     following = jnp.where(terminated, 0.0, following)
     delta = reward + discount * following - value
-    carry_on = jnp.where(terminated | truncated, 0.0, discount * trace)
+    carry_on = jnp.where(terminated | truncated, 0.0, discount * gae_lambda)
 
     def backward(
         later: Float[Array, "*batch"], row: tuple[Array, Array]
@@ -42,6 +44,27 @@ def gae(
         backward, jnp.zeros_like(last_value), (delta, carry_on), reverse=True
     )
     return advantages
+
+
+def trajectory_gae(
+    trajectory: Trajectory,
+    value: Float[Array, "time copy seat"],
+    final_value: Float[Array, "time copy seat"],
+    last_value: Float[Array, "copy seat"],
+    discount: float,
+    gae_lambda: float,
+) -> Float[Array, "time copy seat"]:
+    """`gae` of what was played."""
+    return gae(
+        trajectory.reward,
+        value,
+        final_value,
+        last_value,
+        trajectory.terminated,
+        trajectory.truncated,
+        discount,
+        gae_lambda,
+    )
 
 
 def normalise(

@@ -9,15 +9,18 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, Key, PRNGKeyArray, Shaped
 
 from coplay.core.learner import Learner
-from coplay.core.trajectory import seat_keys
+from coplay.core.trajectory import Trajectory, seat_keys
+from coplay.nn.networks import ViewShape
 
 Kind = TypeVar("Kind", bound=Learner)
+T = TypeVar("T")
 
 
 def separate(learner: Learner) -> bool:
@@ -37,6 +40,42 @@ def set_rows(learner: Learner) -> np.ndarray:
     if not separate(learner):
         return np.array([0])
     return np.array([learner.seats.index(seat) for seat in learner.active])
+
+
+class SetLearner(Learner):
+    """A learner with parameter sets: its fields, and what follows from the sets alone.
+
+    shape: of the ego views. game_seats: how many seats the game has.
+    """
+
+    config: Any = eqx.field(static=True)
+    shape: ViewShape
+    game_seats: int = eqx.field(static=True)
+    seats: tuple[int, ...] = eqx.field(static=True)
+    active: tuple[int, ...] = eqx.field(static=True)
+
+    @property
+    def separate(self) -> bool:
+        """Whether every seat has a set of its own."""
+        return separate(self)
+
+    @property
+    def set_rows(self) -> np.ndarray:
+        """Which sets the active seats use."""
+        return set_rows(self)
+
+    def active_sets(self, state: T) -> T:
+        """The sets of the active seats, [set, ...]."""
+        rows = self.set_rows
+        return jax.tree.map(lambda x: x[rows], state)
+
+    def with_active_sets(self, state: T, learned: T) -> T:
+        """A state with other sets for the active seats."""
+        rows = self.set_rows
+        return jax.tree.map(lambda x, new: x.at[rows].set(new), state, learned)
+
+    def alone(self: Kind, state: Any, seat: int, at: int) -> tuple[Kind, Any]:
+        return alone(self, state, seat, at)
 
 
 def over_sets(function: Callable[..., Any], in_axes: Any = 0) -> Callable[..., Any]:
@@ -63,6 +102,24 @@ def alone(learner: Kind, state: Any, seat: int, at: int) -> tuple[Kind, Any]:
     mine = jax.tree.map(lambda x: x[row : row + 1], state)
     mine = mine._replace(identity=jnp.roll(mine.identity, at - seat, axis=1))
     return dataclasses.replace(learner, seats=(at,), active=(at,)), mine
+
+
+def by_seat(trajectory: Trajectory) -> Trajectory:
+    """The trajectory of each seat alone, as [seat, time, copy, 1, ...]."""
+    over = jnp.broadcast_to(trajectory.over, (trajectory.alive.shape[2], *trajectory.over.shape))
+    last, memory = late_by_seat((trajectory.last, trajectory.memory))
+    rest = trajectory._replace(over=None, last=None, memory=None)  # type: ignore[arg-type]
+    return steps_by_seat(rest)._replace(over=over, last=last, memory=memory)
+
+
+def steps_by_seat(tree: T) -> T:
+    """Arrays [time, copy, seat, ...] as [seat, time, copy, 1, ...]."""
+    return jax.tree.map(lambda x: jnp.moveaxis(x, 2, 0)[:, :, :, None], tree)
+
+
+def late_by_seat(tree: T) -> T:
+    """Arrays [copy, seat, ...] as [seat, copy, 1, ...]."""
+    return jax.tree.map(lambda x: jnp.moveaxis(x, 1, 0)[:, :, None], tree)
 
 
 def seats_first(

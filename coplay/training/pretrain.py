@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from coplay.core.config import to_json
@@ -24,6 +23,7 @@ from coplay.core.errors import UserError
 from coplay.core.files import write_json
 from coplay.core.version import VERSION
 from coplay.matches.dataset import Dataset, refuse_if_taken
+from coplay.rl.optimisers import learning_rate, make_transform, take_step
 from coplay.training import checkpoints
 from coplay.training.pretrained import FitConfig, Pretrained
 
@@ -52,10 +52,7 @@ def fit(
     """The fitted model, and a row of figures after each epoch; the first is before learning."""
     per_epoch = max(task.items // task.per_batch, 1)
     total = per_epoch * config.epochs
-    optimiser = optax.chain(
-        optax.clip_by_global_norm(config.gradient_clip),
-        optax.adam(optax.linear_schedule(config.learning_rate, 0.0, total), eps=1e-7),
-    )
+    optimiser = config.optimiser
     size = min(task.per_batch, task.items)
 
     def epoch(
@@ -70,15 +67,15 @@ def fit(
             index, key, number = drawn
             progress = (first + number) / total
             grad, terms = jax.grad(task.loss, has_aux=True)(model, task.pick(index), key, progress)
-            change, state = optimiser.update(grad, state)
-            return (optax.apply_updates(model, change), state), terms
+            rate = learning_rate(optimiser, progress)
+            return take_step(optimiser, model, grad, state, rate), terms
 
         drawn = (order.reshape(per_epoch, size), jax.random.split(loss_key, per_epoch), numbers)
         carry, terms = jax.lax.scan(step, carry, drawn)
         return carry, jax.tree.map(jnp.mean, terms)
 
     run = jax.jit(epoch)
-    carry: tuple[Any, Any] = (model, optimiser.init(model))
+    carry: tuple[Any, Any] = (model, make_transform(optimiser).init(model))
     rows: list[dict[str, Any]] = [{"epoch": 0, "seconds": 0.0} | task.measure(model)]
     key, spent = jax.random.key(config.seed), 0.0
     for number in range(config.epochs):
@@ -88,8 +85,8 @@ def fit(
         spent += time.perf_counter() - begun
         if not all(np.isfinite(value) for value in learned.values()):
             raise UserError(
-                f"epoch {number + 1}: the loss is no number any more; a smaller learning_rate or "
-                "gradient_clip usually helps"
+                f"epoch {number + 1}: the loss is no number any more; a smaller "
+                "optimiser.learning_rate or optimiser.max_grad_norm usually helps"
             )
         measured = task.measure(carry[0])
         rows.append({"epoch": number + 1, "seconds": round(spent, 2)} | learned | measured)

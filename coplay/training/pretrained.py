@@ -2,19 +2,20 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 import jax
 
-from coplay.core.config import Config, PositiveFloat, PositiveInt, Range, Seed, from_json
+from coplay.core.config import Config, PositiveInt, Range, Seed, from_json
 from coplay.core.errors import UserError
 from coplay.core.game import Game
 from coplay.games.registry import game_parts
 from coplay.models.goal_codes import GoalConfig, GoalModel
 from coplay.models.world_model import WorldConfig, WorldModel, new_world_model, refuse_unseen
 from coplay.nn.networks import view_shape
+from coplay.rl.optimisers import OptimiserConfig
 from coplay.training import checkpoints
 
 
@@ -26,10 +27,12 @@ class FitConfig(Config):
     """Passes over the samples."""
     batch: PositiveInt = 2048
     """Samples in each gradient step, about."""
-    learning_rate: PositiveFloat = 2e-3
-    """Step size of Adam, falling linearly to 0."""
-    gradient_clip: PositiveFloat = 1.0
-    """Largest norm of the gradient."""
+    optimiser: OptimiserConfig = field(
+        default_factory=lambda: OptimiserConfig(
+            learning_rate=2e-3, schedule="linear", max_grad_norm=1.0, epsilon=1e-7
+        )
+    )
+    """Optimiser of the model."""
     held_out: Annotated[float, Range(above=0, below=1)] = 0.2
     """Share of the episodes that is not learned from, to measure by."""
     seed: Seed = 0

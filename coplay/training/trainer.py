@@ -333,7 +333,7 @@ class Trainer:
                 raise RunStopped(
                     f"{name} became {value} at step {row['step']} (seed {row['seed']}). The last "
                     f"good checkpoint is {good[-1] if good else 'missing'}; a smaller "
-                    "learning_rate or gradient_clip usually helps"
+                    "optimiser.learning_rate or optimiser.max_grad_norm usually helps"
                 )
 
     # --- checkpoints ---------------------------------------------------------------------------

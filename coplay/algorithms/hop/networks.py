@@ -71,9 +71,9 @@ def warm_started(
     if _form(loaded) != _form(wanted):
         raise UserError(
             f"warm_start '{path}': its networks have other shapes "
-            f"(network={learner.config.network}, hidden={learner.config.hidden}); "
+            f"({learner.config.network}); "
             "train both with the same network, hidden, channels and activation, "
-            "for instance coplay train ppo --network centred, and without shared+id"
+            "for instance coplay train ppo --network.kind centred, and without shared+id"
         )
     return networks._replace(actor=actor, critic=critic)
 

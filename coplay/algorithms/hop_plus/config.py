@@ -116,7 +116,7 @@ class HopPlusConfig(PPOConfig):
 
     adapt_defaults: ClassVar[dict[str, Any]] = {
         "minibatches": 1,
-        "schedule": "constant",
+        "optimiser.schedule": "constant",
         "line": 8,
         "buffer_lines": 96,
         "buffer_steps": 1024,

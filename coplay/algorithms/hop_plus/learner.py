@@ -101,7 +101,7 @@ class HopPlus(Learner):
 
     @property
     def _imagination(self) -> Imagination:
-        return Imagination(self.config, self.active, self._ppo._rows)
+        return Imagination(self.config, self.active, self._ppo.set_rows)
 
     @property
     def _models(self) -> Models:
@@ -148,7 +148,7 @@ class HopPlus(Learner):
 
     def group(self, state: HopPlusState) -> Group:
         inner = self._ppo.group(state.policy)
-        rows = self._ppo._rows
+        rows = self._ppo.set_rows
         critic = jax.tree.map(lambda x: x[rows], state.policy.critic)
         actor, identity = inner.player.actor, inner.player.identity  # type: ignore[attr-defined]
         if inner.shared:
@@ -373,8 +373,8 @@ class HopPlus(Learner):
         steps, losses of both apart."""
         ppo, real = self._ppo, own.alive.shape[1]
         both = own if imagined is None else _joined(own, imagined)
-        learning, batch = ppo._prepare(state, both)
-        new, metrics = ppo._improve(key, state, learning, batch, progress)
+        learning, batch = ppo.prepare(state, both)
+        new, metrics = ppo.improve(key, state, learning, batch, progress)
         copy = np.arange(both.alive.shape[1])
         parts = {"real": copy < real}
         if imagined is not None:
@@ -383,9 +383,9 @@ class HopPlus(Learner):
             parts = {name: part for name, part in parts.items() if part.any()}
         count = len(self.active)
         if imagined is not None:
-            after = jax.tree.map(lambda x: x[ppo._rows], new)
+            after = jax.tree.map(lambda x: x[ppo.set_rows], new)
             masks = jnp.stack([batch.alive & part[:, None, None] for part in parts.values()])
-            terms = jax.vmap(ppo._terms, (0, 0, 1))(after, batch, masks)
+            terms = jax.vmap(ppo.loss_terms, (0, 0, 1))(after, batch, masks)
             for index, name in enumerate(parts):
                 metrics[f"{name}_policy_loss"] = terms.policy_loss[:, index].reshape(count)
                 metrics[f"{name}_value_loss"] = terms.value_loss[:, index].reshape(count)

@@ -1,97 +1,188 @@
-"""The options of MAPPO."""
+"""The configurations of MAPPO and HyperMAPPO."""
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Literal
 
+from coplay.core.config import (
+    Config,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    Share,
+    ShareBelowOne,
+    only_if,
+)
 from coplay.core.errors import UserError
+from coplay.nn.config import NetworkConfig
 from coplay.nn.layers import Activation
 from coplay.nn.recurrent_cells import MemoryKind
+from coplay.rl.optimisers import OptimiserConfig
 
 
 @dataclass(frozen=True)
-class MAPPOConfig:
+class MAPPONetworkConfig(NetworkConfig):
+    """Actor and critic of MAPPO, before their memory."""
+
+    kind: Literal["mlp", "cnn"] = "mlp"
+    """Encoder of the board: flattened planes, or 3x3 convolutions before the hidden layers."""
+    activation: Activation = "relu"
+    """Function between the layers."""
+    layer_norm: bool = True
+    """Normalise the inputs and the output of each layer."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.hidden:
+            raise UserError("hidden must hold at least one layer")
+
+
+@dataclass(frozen=True)
+class MemoryConfig(Config):
+    """Memory of actor and critic."""
+
+    kind: MemoryKind = "none"
+    """None, a gated recurrent unit, or a long short-term memory. An episode begins with an empty
+    one."""
+    units: Annotated[PositiveInt, only_if(".kind", "gru", "lstm")] = 64
+    """Width of the memory."""
+    chunk_length: PositiveInt = 8
+    """Steps through which gradients go back if anything has a memory (a hypernetwork always has):
+    rollouts are cut into such chunks, which hold all seats together and begin with the memories as
+    they were. Must divide --rollout."""
+
+
+@dataclass(frozen=True)
+class ValueNormConfig(Config):
+    """Normalisation of the values that the critic predicts."""
+
+    enabled: bool = True
+    """The critic predicts values normalised by a running mean and variance."""
+    decay: Annotated[ShareBelowOne, only_if(".enabled")] = 0.999
+    """How much of the running mean and variance remains after each update."""
+
+
+@dataclass(frozen=True)
+class MAPPOConfig(Config):
     """Multi-agent PPO: actors that see their own views, a critic that may see all."""
 
     parameters: Literal["shared", "shared+id", "separate"] = "shared"
     """Parameters of the actors: one set for all seats; one for all with the seat's number as an
     additional input; one set each (and one critic each)."""
-    critic: Literal["own", "global", "agent-specific"] = "agent-specific"
-    """What the critic sees: the seat's own view (independent PPO); the state of the world, or all
-    seats' views where a game has none; both. All but own come with the seat's number."""
-    memory: MemoryKind = "none"
-    """Memory of actor and critic: none, a gated recurrent unit, or a long short-term memory. It is
-    emptied when an episode begins."""
-    units: int = 64
-    """Width of the memory."""
-    chunk: int = 8
-    """Steps through which gradients go back (with a memory): rollouts are cut into such pieces,
-    contiguous in time and with all seats together, which begin with the memories as they were.
-    Must divide --rollout."""
-    network: Literal["mlp", "cnn"] = "mlp"
-    """Encoder of the board: flattened planes, or 3x3 convolutions before the hidden layers."""
-    hidden: tuple[int, ...] = (64, 64)
-    """Widths of the hidden layers of actor and critic."""
-    channels: tuple[int, ...] = (16, 32)
-    """Channels of the convolutions (only with network=cnn)."""
-    activation: Activation = "relu"
-    """Function between the layers of the networks."""
-    layer_norm: bool = True
-    """Normalise the inputs and what each layer gives."""
-    actor_rate: float = 7e-4
-    """Step size of the actor's Adam."""
-    critic_rate: float = 7e-4
-    """Step size of the critic's Adam."""
-    schedule: Literal["constant", "linear"] = "constant"
-    """Step sizes over the run: constant, or falling linearly to 0 at --steps."""
-    discount: float = 0.99
+    critic_input: Literal["own", "global", "agent-specific"] = "agent-specific"
+    """What the critic sees: the seat's own view (independent PPO); the global state, or all seats'
+    views where a game has none; both. All but own come with the seat's number."""
+    memory: MemoryConfig = field(default_factory=MemoryConfig)
+    """Memory of actor and critic."""
+    network: MAPPONetworkConfig = field(default_factory=MAPPONetworkConfig)
+    """Actor and critic."""
+    optimiser: OptimiserConfig = field(
+        default_factory=lambda: OptimiserConfig(learning_rate=7e-4, max_grad_norm=10.0)
+    )
+    """Optimiser of each part (actor, critic), each with its own gradient norm."""
+    critic_learning_rate: PositiveFloat | None = None
+    """Step size of the critic; None: that of the optimiser."""
+    value_norm: ValueNormConfig = field(default_factory=ValueNormConfig)
+    """Normalisation of values."""
+    discount: Share = 0.99
     """Discount of future rewards."""
-    trace: float = 0.95
+    gae_lambda: Share = 0.95
     """Lambda of the generalised advantage estimation."""
-    epochs: int = 5
+    epochs: PositiveInt = 5
     """Passes over each rollout."""
-    minibatches: int = 1
+    minibatches: PositiveInt = 1
     """Parts into which each pass is split, made of whole game copies, or of their chunks if there
     is a memory; must divide their number."""
-    clip: float = 0.2
+    clip: PositiveFloat = 0.2
     """Limit of the probability ratio in the policy loss."""
-    value_clip: float | None = 0.2
+    value_clip: PositiveFloat | None = 0.2
     """The critic may gain from moving at most so far away from its old value; None: no limit."""
-    huber: float | None = 10.0
+    huber: PositiveFloat | None = 10.0
     """Errors of the critic above this count linearly and not by their square; None: never."""
-    value_weight: float = 1.0
+    value_weight: NonNegativeFloat = 1.0
     """Weight of the value loss."""
-    entropy_weight: float = 0.01
+    entropy_weight: NonNegativeFloat = 0.01
     """Weight of the entropy bonus."""
-    align_weight: float = 0.0
+    align_weight: NonNegativeFloat = 0.0
     """Weight of KL(old policy || new policy) in the loss, exact."""
-    gradient_clip: float = 10.0
-    """Largest norm of the gradient of each part (actor, critic), each on its own."""
-    normalise_values: bool = True
-    """The critic predicts values normalised by a running mean and variance."""
-    value_decay: float = 0.999
-    """How much of the running mean and variance remains after each update."""
 
     run_defaults: ClassVar[dict[str, Any]] = {"copies": 128, "checkpoint_every": 200_000}
     """Fields of a run whose defaults are others than elsewhere."""
-    adapt_defaults: ClassVar[dict[str, Any]] = {"minibatches": 1, "schedule": "constant"}
+    adapt_defaults: ClassVar[dict[str, Any]] = {"minibatches": 1, "optimiser.schedule": "constant"}
     """Fields whose defaults are others while it adapts in a single game copy."""
 
+
+@dataclass(frozen=True)
+class HypernetworkConfig(Config):
+    """The network that makes increments of the actor's weights from a context."""
+
+    context: Literal["local", "team", "slow"] = "local"
+    """What the hypernetwork knows when agents act: the agent's own history in the episode; that of
+    all agents, by attention; the same over all episodes, the context frozen during an episode."""
+    use: Literal["weights", "input"] = "weights"
+    """What becomes of the context: weights; or, as a control, an input of the actor."""
+    layers: Annotated[Literal["last", "all"], only_if(".use", "weights")] = "last"
+    """Generated layers: increments of the last layer and scales of the hidden ones, or increments
+    of all of them. A memory's own weights are never generated."""
+    increments: Literal["agent", "team"] = "agent"
+    """Increments of each agent, or one for the team (not with context=local)."""
+    ids: bool = True
+    """Tell the hypernetwork (never the actor) the agents' numbers."""
+    latent: PositiveInt = 8
+    """Numbers of a context."""
+    accumulation: Share = 0.0
+    """rho: contexts are c = rho c_before + z within an episode; 1 adds up all increments so far."""
+    width: PositiveInt = 64
+    """Width of the encoder and of the attention."""
+    memory: Literal["gru", "lstm"] = "gru"
+    """The hypernetwork's own memory."""
+    units: PositiveInt = 64
+    """Width of that memory."""
+    learning_rate: PositiveFloat = 3e-4
+    """Step size of the hypernetwork (with epsilon 1e-8)."""
+    generate_critic: bool = False
+    """Also generate increments of the critic's last layer (an experiment)."""
+
+
+@dataclass(frozen=True)
+class HyperMAPPOConfig(MAPPOConfig):
+    """MAPPO whose actor's weights are a base plus increments that a hypernetwork makes from what
+    agents saw, did and got."""
+
+    parameters: Literal["hyper", "shared", "shared+id", "separate"] = "hyper"  # type: ignore[assignment]
+    """Parameters of the actors: a shared base plus generated increments; all others are MAPPO, the
+    very same program."""
+    hypernetwork: Annotated[HypernetworkConfig, only_if("parameters", "hyper")] = field(
+        default_factory=HypernetworkConfig
+    )
+    """The hypernetwork (only with parameters=hyper)."""
+    align_weight: NonNegativeFloat = 0.05
+    """beta: weight of KL(old policy || new policy) in the loss, exact."""
+    smooth_weight: Annotated[NonNegativeFloat, only_if("parameters", "hyper")] = 0.1
+    """alpha: weight of the mean ‖θ_t - θ_{t-1}‖² within episodes, summed over the generated
+    parameters."""
+    anchor_weight: Annotated[NonNegativeFloat, only_if("parameters", "hyper")] = 0.0
+    """Weight of the mean squared distance of the generated parameters from those that a slow copy
+    of the hypernetwork generates; above 0 there is such a copy, which never acts."""
+    anchor_every: Annotated[PositiveInt, only_if("anchor_weight")] = 100
+    """Gradient steps after which the slow copy is brought up to date."""
+    warm_start: str = ""
+    """A run of hyper-mappo, perhaps on a simpler task, whose hypernetwork to begin with, e.g.
+    runs/hyper or runs/hyper@seed=3: all of its arrays that have the same shapes here."""
+
+    taken_over: ClassVar[tuple[str, ...]] = ("warm_start",)
+    """Fields that matter only when a run begins."""
+
     def __post_init__(self) -> None:
-        positive = ("actor_rate", "critic_rate", "epochs", "minibatches", "clip", "gradient_clip")
-        for name in (*positive, "units", "chunk"):
-            if getattr(self, name) <= 0:
-                raise UserError(f"{name} must be above 0, not {getattr(self, name)}")
-        for name in ("value_clip", "huber"):
-            value = getattr(self, name)
-            if value is not None and value <= 0:
-                raise UserError(f"{name} must be above 0 or none, not {value}")
-        for name in ("discount", "trace"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise UserError(f"{name} must be between 0 and 1, not {getattr(self, name)}")
-        if not 0 <= self.value_decay < 1:
-            raise UserError(f"value_decay must be at least 0 and below 1, not {self.value_decay}")
-        for name in ("value_weight", "entropy_weight", "align_weight"):
-            if getattr(self, name) < 0:
-                raise UserError(f"{name} must be at least 0, not {getattr(self, name)}")
-        if not self.hidden or any(width <= 0 for width in (*self.hidden, *self.channels)):
-            raise UserError("hidden and channels must be above 0, and there is a hidden layer")
+        super().__post_init__()
+        if self.parameters != "hyper":
+            return
+        hyper = self.hypernetwork
+        if hyper.increments == "team" and hyper.context == "local":
+            raise UserError(
+                "increments=team needs context=team or slow: with context=local no agent knows "
+                "what the others know"
+            )
+        if hyper.context == "slow" and hyper.accumulation:
+            raise UserError("context=slow is frozen during an episode: leave out accumulation")
+        if hyper.use == "input" and (self.anchor_weight or hyper.generate_critic):
+            raise UserError("use=input generates nothing: leave out anchor_weight, generate_critic")

@@ -5,12 +5,13 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Shaped
+from jaxtyping import Array, Bool, Float, Int
 
 from coplay.algorithms.mappo.player import MAPPOMemory
 from coplay.core.game import Game, Observation
 from coplay.core.trajectory import Trajectory, rows_where
 from coplay.nn.global_state import global_state_of_all
+from coplay.rl import parameter_sets as sets
 from coplay.rl import value_norm
 
 
@@ -41,10 +42,14 @@ class MAPPOState(NamedTuple):
 
 
 class UpdateData(NamedTuple):
-    """What is learned from. trajectory: of the active seats. world, final, last: the world as the
-    seats' critics are shown it, [time, copy, seat, number], after steps in which an episode was
-    cut, and after the last step [copy, seat, number]; None where the own view is all there is.
-    after: [time, copy, seat, ...] what the players remembered after each step."""
+    """What is learned from.
+
+    trajectory: of the active seats. after: [time, copy, seat, ...] what the players remembered
+        after each step.
+    global_state, final, last: the global state as the seats' critics are given it: before each step
+        [time, copy, seat, number], after steps in which an episode was cut, and after the last step
+        [copy, seat, number]; None where the own view is all there is.
+    """
 
     trajectory: Trajectory
     after: MAPPOMemory
@@ -55,7 +60,7 @@ class UpdateData(NamedTuple):
 
 class MAPPOBatch(NamedTuple):
     """Samples of one parameter set, [row, time, seat of the set, ...]; a row is a game copy, or a
-    piece of one that is contiguous in time.
+    chunk of one that is contiguous in time.
 
     view: what the actor is given. critic: what the critic is given. context: what the context
     network is given (width 0 in MAPPO). first: an episode begins. acting: alive with a choice.
@@ -85,13 +90,8 @@ class Context(NamedTuple):
     before: Float[Array, "row time seat latent"]
 
 
-def samples(x: Shaped[Array, "row time *rest"]) -> Shaped[Array, "sample *rest"]:
-    """Rows and their steps as one axis."""
-    return x.reshape(-1, *x.shape[2:])
-
-
 def cut(batch: MAPPOBatch, after: MAPPOMemory, length: int) -> MAPPOBatch:
-    """Rollouts of game copies cut into pieces of `length` steps, one after the other in time, which
+    """Rollouts of game copies cut into chunks of `length` steps, one after the other in time, which
     begin with the memories as they were; after: memories after each step, [copy, time, ...]."""
     copies, steps = batch.alive.shape[:2]
     rows = copies * steps // length
@@ -107,18 +107,9 @@ def cut(batch: MAPPOBatch, after: MAPPOMemory, length: int) -> MAPPOBatch:
 
 def by_seat(seen: UpdateData) -> UpdateData:
     """What was seen by each seat alone, as [seat, time, copy, 1, ...]."""
-    trajectory = seen.trajectory
-    seats = trajectory.alive.shape[2]
-    over = jnp.broadcast_to(trajectory.over, (seats, *trajectory.over.shape))
-    late = (trajectory.last, trajectory.memory, seen.last)
-    last, memory, last_world = jax.tree.map(lambda x: jnp.moveaxis(x, 1, 0)[:, :, None], late)
-    rest = trajectory._replace(over=None, last=None, memory=None)  # type: ignore[arg-type]
-    rest, after, global_state, final = jax.tree.map(
-        lambda x: jnp.moveaxis(x, 2, 0)[:, :, :, None],
-        (rest, seen.after, seen.global_state, seen.final),
-    )
-    rest = rest._replace(over=over, last=last, memory=memory)
-    return UpdateData(rest, after, global_state, final, last_world)
+    after, global_state, final = sets.steps_by_seat((seen.after, seen.global_state, seen.final))
+    last = sets.late_by_seat(seen.last)
+    return UpdateData(sets.by_seat(seen.trajectory), after, global_state, final, last)
 
 
 def remembered(trajectory: Trajectory, seats: tuple[int, ...]) -> MAPPOMemory:
@@ -132,9 +123,8 @@ def remembered(trajectory: Trajectory, seats: tuple[int, ...]) -> MAPPOMemory:
 
 
 def global_states(game: Game, trajectory: Trajectory, seats: tuple[int, ...]) -> tuple[Array, ...]:
-    """The world as the critics of some seats are shown it, as in `UpdateData`: at every step,
-    after steps
-    in which an episode was cut (0 elsewhere), and after the last step."""
+    """The global state as the critics of some seats are given it, as in `UpdateData`: before every
+    step, after steps in which an episode was cut (0 elsewhere), and after the last step."""
     index = np.array(seats)
     global_state = global_state_of_all(game, trajectory.state, trajectory.observation, 2)[
         :, :, index

@@ -33,9 +33,9 @@ class MAPPOMemory(NamedTuple):
     latent: Float[Array, "*batch latent"]
 
 
-class Hyper(eqx.Module):
-    """A hypernetwork: the context network, and what contexts change in the actor (and in the
-    critic, if that is generated too)."""
+class HypernetworkWeights(eqx.Module):
+    """The context network, and what contexts change in the actor (and in the critic, if that is
+    generated too)."""
 
     network: ContextNetwork
     heads: Heads | None
@@ -45,13 +45,13 @@ class Hyper(eqx.Module):
 class PlayConfig(NamedTuple):
     """What acting depends on beside the parameters.
 
-    critic: what the critic sees. sizes: widths of the memories. ids: whether the hypernetwork is
-    told the seat's number. team: agents hear each other. increments_team: one context for all.
+    critic_input: what the critic sees. sizes: widths of the memories. ids: whether the hypernetwork
+    is given the seat's number. team: agents hear each other. increments_team: one context for all.
     frozen: contexts stay as they are during an episode. accumulation: of contexts. as_input: the
     context is an input of the actor. recurrent: whether actor and critic have a memory.
     """
 
-    critic: str
+    critic_input: str
     sizes: tuple[int, int, int, int]
     ids: bool = False
     team: bool = False
@@ -68,8 +68,8 @@ def critic_inputs(
     global_state: Float[Array, "*batch numbers"] | None,
     identity: Float[Array, "*#batch seats"],
 ) -> Float[Array, "*batch all"]:
-    """What a critic is given. view: the seat's own, flattened, without identity. world: None where
-    the own view is all there is. identity: one-hot.
+    """What a critic is given. view: the seat's own, flattened, without identity. global_state: None
+    where the own view is all there is. identity: one-hot.
 
     An agent that sees nothing at all, as the dead of SMAX and SMAC do, is shown nothing else
     either: only its number.
@@ -117,13 +117,13 @@ class MAPPOPlayer(Player):
     critic: its memory has to be kept up while the player learns; else None.
     hyper: None for MAPPO.
     identities: [seat of the group, seat] one-hot, one row for each seat that acts by these very
-        arrays; told: whether the actor sees its own.
+        arrays. sees_id: whether the actor sees its own.
     team: [1] who belongs together: agents hear only those with the same number.
     """
 
     actor: LayerNormNetwork
     critic: LayerNormNetwork | None
-    hyper: Hyper | None
+    hyper: HypernetworkWeights | None
     identities: Float[Array, "*group row seats"]
     team: Int[Array, "*group 1"]
     config: PlayConfig = eqx.field(static=True)
@@ -144,9 +144,9 @@ class MAPPOPlayer(Player):
         logits, actor = self.actor.step(x, actor, generated)
         if self.critic is not None and self.config.recurrent:
             global_state = None
-            if self.config.critic != "own" and not game.view_is_global:
+            if self.config.critic_input != "own" and not game.view_is_global:
                 global_state = global_state_of_one(game, view.state, view.observation)
-            shown = critic_inputs(self.config.critic, own, global_state, identity)
+            shown = critic_inputs(self.config.critic_input, own, global_state, identity)
             # Only the memory counts here, which no generated layer comes before.
             critic = self.critic.step(shown, critic)[1]
         new = MAPPOMemory(actor, critic, context, latent)

@@ -1,8 +1,12 @@
 """Independent PPO: every learning seat improves on its own ego views and rewards.
 
 One update, from top to bottom of `PPO.update`: values of all ego views, advantages, several epochs
-of shuffled minibatches, the clipped loss, a step of Adam. Seats with separate parameters are the
-same program over a leading axis of parameter sets; with shared parameters there is one set.
+of shuffled minibatches, the clipped loss, a step of the optimiser. Seats with separate parameters
+are the same program over a leading axis of parameter sets; with shared parameters there is one set.
+
+Learners built on PPO have other networks and players (`new_network`, `new_player`), give them other
+inputs (`values`, `outputs`), or learn from samples of their own (`prepare`, `improve`,
+`loss_terms`).
 """
 
 from typing import Any, NamedTuple
@@ -18,14 +22,15 @@ from coplay.algorithms.ppo.config import PPOConfig
 from coplay.algorithms.ppo.player import PPOPlayer
 from coplay.core.game import Observation
 from coplay.core.group import Group
-from coplay.core.learner import Learner
 from coplay.core.numerics import masked_mean
 from coplay.core.player import Player
 from coplay.core.trajectory import Trajectory, rows_where
 from coplay.nn import categorical
-from coplay.nn.networks import ViewShape, flatten, network_by
+from coplay.nn.networks import ViewShape, flatten, make_network
 from coplay.rl import parameter_sets as sets
-from coplay.rl.advantages import explained_variance, gae, normalise
+from coplay.rl.advantages import explained_variance, normalise, trajectory_gae
+from coplay.rl.minibatches import as_samples, by_copy, shuffled_pass
+from coplay.rl.optimisers import learning_rate, make_transform, take_step
 from coplay.rl.ppo_loss import PPOTerms, ppo_loss
 
 Net = Any  # a `Network`, or what a learner built on this one has in its place
@@ -65,14 +70,10 @@ class PPOBatch(NamedTuple):
     past: Any = ()
 
 
-class PPO(Learner):
+class PPO(sets.SetLearner):
     """Independent PPO; see the module docstring."""
 
     config: PPOConfig = eqx.field(static=True)
-    shape: ViewShape
-    game_seats: int = eqx.field(static=True)
-    seats: tuple[int, ...] = eqx.field(static=True)
-    active: tuple[int, ...] = eqx.field(static=True)
 
     @property
     def declared_inputs(self) -> tuple[str, ...]:
@@ -87,56 +88,42 @@ class PPO(Learner):
     def _init_set(self, key: PRNGKeyArray, streams: Int[Array, " seat"]) -> PPOState:
         actor_key, critic_key = jax.random.split(key)
         shape = ViewShape(self.shape.planes, self.shape.features + self._ids, self.shape.actions)
-        actor = self._network(shape, self.shape.actions, actor_key, 0.01)
-        critic = self._network(shape, 1, critic_key, 1.0)
+        actor = self.new_network(shape, self.shape.actions, actor_key, 0.01)
+        critic = self.new_network(shape, 1, critic_key, 1.0)
         identity = jnp.eye(self.game_seats, self._ids)[streams]
-        start = self._optimiser.init
+        start = make_transform(self.config.optimiser).init
         return PPOState(actor, critic, start(actor), start(critic), identity)
 
-    def _network(self, shape: ViewShape, outputs: int, key: PRNGKeyArray, head_scale: float) -> Net:
-        return network_by(self.config, shape, outputs, key, head_scale)
-
-    @property
-    def _optimiser(self) -> optax.GradientTransformation:
-        """Clipped Adam without the learning rate, which follows the progress of the run."""
-        return optax.chain(
-            optax.clip_by_global_norm(self.config.gradient_clip), optax.scale_by_adam(eps=1e-5)
-        )
+    def new_network(
+        self, shape: ViewShape, outputs: int, key: PRNGKeyArray, head_scale: float
+    ) -> Net:
+        """An actor or a critic before learning."""
+        return make_network(self.config.network, shape, outputs, key, head_scale)
 
     @property
     def _ids(self) -> int:
         """How many inputs tell the seats apart."""
         return self.game_seats if self.config.parameters == "shared+id" else 0
 
-    @property
-    def _rows(self) -> np.ndarray:
-        """Which parameter sets the active seats use."""
-        return sets.set_rows(self)
-
     def group(self, state: PPOState) -> Group:
         identity = state.identity[0, np.array(self.active)]
         if self.config.parameters == "shared":
             actor, critic = jax.tree.map(lambda x: x[0], (state.actor, state.critic))
-            return Group(self._player(actor, identity[0], False, critic), self.active, True)
-        rows = (
-            self._rows if self.config.parameters == "separate" else np.zeros(len(self.active), int)
-        )
+            return Group(self.new_player(actor, identity[0], False, critic), self.active, True)
+        rows = self.set_rows if self.separate else np.zeros(len(self.active), int)
         actor, critic = jax.tree.map(lambda x: x[rows], (state.actor, state.critic))
-        return Group(self._player(actor, identity, False, critic), self.active, False)
+        return Group(self.new_player(actor, identity, False, critic), self.active, False)
 
     def player(self, state: PPOState, seat: int, greedy: bool = False) -> Player:
-        row = self.seats.index(seat) if self.config.parameters == "separate" else 0
+        row = self.seats.index(seat) if self.separate else 0
         actor = jax.tree.map(lambda x: x[row], state.actor)
-        return self._player(actor, state.identity[0, seat], greedy)
+        return self.new_player(actor, state.identity[0, seat], greedy)
 
-    def _player(
+    def new_player(
         self, actor: Net, identity: Float[Array, "*seat id"], greedy: bool, critic: Net = None
     ) -> Player:
         """A player; with the critic while it learns."""
         return PPOPlayer(actor, identity, greedy)
-
-    def alone(self, state: PPOState, seat: int, at: int) -> tuple["PPO", PPOState]:
-        return sets.alone(self, state, seat, at)
 
     # --- learning ------------------------------------------------------------------------------
 
@@ -147,10 +134,10 @@ class PPO(Learner):
         trajectory: Trajectory,
         progress: Float[Array, ""],
     ) -> tuple[PPOState, dict[str, Float[Array, " seat"]]]:
-        learning, batch = self._prepare(state, trajectory)
-        return self._improve(key, state, learning, batch, progress)
+        learning, batch = self.prepare(state, trajectory)
+        return self.improve(key, state, learning, batch, progress)
 
-    def _improve(
+    def improve(
         self,
         key: PRNGKeyArray,
         state: PPOState,
@@ -158,20 +145,15 @@ class PPO(Learner):
         batch: PPOBatch,
         progress: Float[Array, ""],
     ) -> tuple[PPOState, dict[str, Float[Array, " seat"]]]:
-        """Learn from what `_prepare` gave."""
-        rate = self.config.learning_rate * (
-            1.0 - progress if self.config.schedule == "linear" else 1.0
-        )
+        """Learn from what `prepare` gave: the state with its active sets improved, and metrics."""
+        rate = learning_rate(self.config.optimiser, progress)
+
+        def one_minibatch(carry: PPOState, picked: PPOBatch) -> tuple[PPOState, tuple]:
+            return jax.vmap(self._step, in_axes=(0, 0, None))(carry, picked, rate)
 
         def one_epoch(carry: PPOState, key: PRNGKeyArray) -> tuple[PPOState, tuple]:
-            order = jax.random.permutation(key, batch.alive.shape[1])
-            parts = order.reshape(self.config.minibatches, -1)
-
-            def one_minibatch(carry: PPOState, part: Array) -> tuple[PPOState, tuple]:
-                picked = jax.tree.map(lambda x: x[:, part], batch)
-                return jax.vmap(self._step, in_axes=(0, 0, None))(carry, picked, rate)
-
-            return jax.lax.scan(one_minibatch, carry, parts)
+            rows = batch.alive.shape[1]
+            return shuffled_pass(one_minibatch, carry, batch, key, rows, self.config.minibatches)
 
         keys = jax.random.split(key, self.config.epochs)
         learning, (terms, norm) = jax.lax.scan(one_epoch, learning, keys)
@@ -184,8 +166,7 @@ class PPO(Learner):
             ),
             "value": jax.vmap(masked_mean, in_axes=(0, 0, None))(batch.value, batch.alive, (0, 1)),
         }
-        rows = self._rows
-        state = jax.tree.map(lambda x, new: x.at[rows].set(new), state, learning)
+        state = self.with_active_sets(state, learning)
         return state, {name: value.reshape(-1) for name, value in metrics.items()}
 
     def stages(
@@ -195,54 +176,39 @@ class PPO(Learner):
         trajectory: Trajectory,
         progress: Float[Array, ""],
     ) -> dict[str, Any]:
-        learning, batch = self._prepare(state, trajectory)
-        gradients, terms = jax.vmap(self._gradients)(learning, batch)
+        learning, batch = self.prepare(state, trajectory)
+        gradients, terms = jax.vmap(self.gradients)(learning, batch)
         return sets.stages(batch, terms, gradients)
 
     def first_ratio(self, state: PPOState, trajectory: Trajectory) -> Float[Array, " seat"]:
-        learning, batch = self._prepare(state, trajectory)
+        learning, batch = self.prepare(state, trajectory)
         networks = (learning.actor, learning.critic)
-        logits, _ = jax.vmap(self._outputs)(networks, batch)
+        logits, _ = jax.vmap(self.outputs)(networks, batch)
         new = categorical.log_policy(logits.reshape(batch.legal.shape), batch.legal)
         log_ratio = categorical.take(new - batch.log_policy, batch.action)
         error = jnp.abs(jnp.exp(jnp.where(batch.alive, log_ratio, 0.0)) - 1)
         return jnp.max(error, axis=(1, 2)).reshape(-1)
 
-    def _prepare(self, state: PPOState, trajectory: Trajectory) -> tuple[PPOState, PPOBatch]:
+    def prepare(self, state: PPOState, trajectory: Trajectory) -> tuple[PPOState, PPOBatch]:
         """The parameter sets of the active seats and their samples, [set, ...]."""
-        rows = self._rows
-        learning = jax.tree.map(lambda x: x[rows], state)
-        by_set = self._by_set(trajectory)
+        learning = self.active_sets(state)
+        by_set = (
+            sets.by_seat(trajectory)
+            if self.separate
+            else jax.tree.map(lambda x: x[None], trajectory)
+        )
         # A set of its own for each seat has no identities: any seat's are the same empty row.
         seats = np.array(self.active[: by_set.alive.shape[-1]])
         return learning, jax.vmap(self._batch)(learning.critic, by_set, learning.identity[:, seats])
-
-    def _by_set(self, trajectory: Trajectory) -> Trajectory:
-        """The trajectory as [set, time, copy, seat of the set, ...]."""
-        if self.config.parameters != "separate":
-            return jax.tree.map(lambda x: x[None], trajectory)
-        over = jnp.broadcast_to(trajectory.over, (len(self.active), *trajectory.over.shape))
-        last, memory = jax.tree.map(
-            lambda x: jnp.moveaxis(x, 1, 0)[:, :, None], (trajectory.last, trajectory.memory)
-        )
-        rest = trajectory._replace(over=None, last=None, memory=None)  # type: ignore[arg-type]
-        rest = jax.tree.map(lambda x: jnp.moveaxis(x, 2, 0)[:, :, :, None], rest)
-        return rest._replace(over=over, last=last, memory=memory)
 
     def _batch(
         self, critic: Net, trajectory: Trajectory, identity: Float[Array, "seat id"]
     ) -> PPOBatch:
         """Values, advantages and targets of one set's trajectory."""
-        view, past, value, final, last = self._values(critic, trajectory, identity)
-        advantage = gae(
-            trajectory.reward,
-            by_copy(value),
-            final,
-            last,
-            trajectory.terminated,
-            trajectory.truncated,
-            self.config.discount,
-            self.config.trace,
+        view, past, value, final, last = self.values(critic, trajectory, identity)
+        config = self.config
+        advantage = trajectory_gae(
+            trajectory, by_copy(value), final, last, config.discount, config.gae_lambda
         )
         return PPOBatch(
             view=view,
@@ -256,7 +222,7 @@ class PPO(Learner):
             past=past,
         )
 
-    def _values(
+    def values(
         self, critic: Net, trajectory: Trajectory, identity: Float[Array, "seat id"]
     ) -> tuple[
         Float[Array, "copy time seat inputs"],
@@ -266,8 +232,7 @@ class PPO(Learner):
         Float[Array, "copy seat"],
     ]:
         """What the networks are given (`PPOBatch.view` and `PPOBatch.past`), and the values of
-        that, of
-        the final views where an episode was cut, and of the last views."""
+        that, of the final views where an episode was cut, and of the last views."""
 
         def value(observation: Observation) -> Array:
             return critic(flatten(observation, identity))[..., 0]
@@ -277,19 +242,19 @@ class PPO(Learner):
         final = rows_where(value, jnp.any(trajectory.truncated, axis=-1), trajectory.final)
         return view, (), critic(view)[..., 0], final, value(trajectory.last)
 
-    def _gradients(self, state: PPOState, batch: PPOBatch) -> tuple[tuple[Net, Net], PPOTerms]:
+    def gradients(self, state: PPOState, batch: PPOBatch) -> tuple[tuple[Net, Net], PPOTerms]:
         """Gradients of actor and critic of one parameter set on some samples."""
 
         def loss(networks: tuple[Net, Net]) -> tuple[Float[Array, ""], PPOTerms]:
-            return self._loss(self._outputs(networks, batch), batch)
+            return self._loss(self.outputs(networks, batch), batch)
 
         return jax.grad(loss, has_aux=True)((state.actor, state.critic))
 
-    def _terms(
+    def loss_terms(
         self, state: PPOState, batch: PPOBatch, masks: Bool[Array, "part copy time seat"]
     ) -> PPOTerms:
         """The terms of the loss on several parts of the samples, [part, seat of the set]."""
-        outputs = self._outputs((state.actor, state.critic), batch)
+        outputs = self.outputs((state.actor, state.critic), batch)
         return jax.vmap(lambda mask: self._loss(outputs, batch._replace(alive=mask))[1])(masks)
 
     def _loss(
@@ -301,7 +266,7 @@ class PPO(Learner):
         config = self.config
         seats = batch.alive.shape[-1]
         rest = batch._replace(view=None, past=())  # type: ignore[arg-type]
-        old = jax.tree.map(_samples_of_one, rest)
+        old = jax.tree.map(as_samples, rest)
         logits, values = outputs
         return ppo_loss(
             categorical.log_policy(logits.reshape(-1, seats, self.shape.actions), old.legal),
@@ -318,7 +283,7 @@ class PPO(Learner):
             value_weight=config.value_weight,
         )
 
-    def _outputs(
+    def outputs(
         self, networks: tuple[Net, Net], batch: PPOBatch
     ) -> tuple[Float[Array, "*sample action"], Float[Array, "*sample 1"]]:
         """Logits and values of all samples, in their order."""
@@ -330,36 +295,18 @@ class PPO(Learner):
         self, state: PPOState, batch: PPOBatch, rate: Float[Array, ""] | float
     ) -> tuple[PPOState, tuple[PPOTerms, Float[Array, ""]]]:
         """One gradient step of one parameter set on one minibatch."""
-        (actor_gradient, critic_gradient), terms = self._gradients(state, batch)
+        (actor_gradient, critic_gradient), terms = self.gradients(state, batch)
         norm = optax.tree.norm((actor_gradient, critic_gradient))
-        actor, actor_optimiser = self._apply(
-            state.actor, actor_gradient, state.actor_optimiser, rate
+        optimiser = self.config.optimiser
+        actor, actor_optimiser = take_step(
+            optimiser, state.actor, actor_gradient, state.actor_optimiser, rate
         )
-        critic, critic_optimiser = self._apply(
-            state.critic, critic_gradient, state.critic_optimiser, rate
+        critic, critic_optimiser = take_step(
+            optimiser, state.critic, critic_gradient, state.critic_optimiser, rate
         )
         state = PPOState(actor, critic, actor_optimiser, critic_optimiser, state.identity)
         return state, (terms, norm)
 
-    def _apply(
-        self,
-        network: Net,
-        gradient: Net,
-        optimiser: optax.OptState,
-        rate: Float[Array, ""] | float,
-    ) -> tuple[Net, optax.OptState]:
-        step, optimiser = self._optimiser.update(gradient, optimiser)
-        return jax.tree.map(lambda x, s: x - rate * s, network, step), optimiser
-
-
-def by_copy(x: Shaped[Array, "time copy *rest"]) -> Shaped[Array, "copy time *rest"]:
-    """A trajectory's array with the game copies first, as a `PPOBatch` has them."""
-    return jnp.swapaxes(x, 0, 1)
-
 
 def _samples(x: Shaped[Array, "set copy time *rest"]) -> Shaped[Array, "set sample *rest"]:
     return x.reshape(x.shape[0], -1, *x.shape[3:])
-
-
-def _samples_of_one(x: Shaped[Array, "copy time *rest"]) -> Shaped[Array, "sample *rest"]:
-    return x.reshape(-1, *x.shape[2:])

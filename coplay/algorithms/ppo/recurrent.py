@@ -7,7 +7,6 @@ over whole rollouts of whole game copies. So gradients go back to the beginning 
 further.
 """
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -15,30 +14,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from coplay.algorithms.ppo.config import PPOConfig
-from coplay.algorithms.ppo.learner import PPO, Net, PPOBatch, by_copy
-from coplay.core.errors import UserError
+from coplay.algorithms.ppo.config import RecurrentPPOConfig
+from coplay.algorithms.ppo.learner import PPO, Net, PPOBatch
 from coplay.core.game import Game, Observation
 from coplay.core.player import Memory, Player, View
 from coplay.core.trajectory import Trajectory, rows_where
 from coplay.nn import categorical
 from coplay.nn.networks import ViewShape, flatten
 from coplay.nn.recurrent import GRUNetwork
-
-
-@dataclass(frozen=True)
-class RecurrentPPOConfig(PPOConfig):
-    """Proximal policy optimisation with gated recurrent units, one learner per seat."""
-
-    units: int = 64
-    """Width of the memory of actor and critic, after the hidden layers."""
-    keep_memory: bool = True
-    """Keep the memory from one episode to the next; off: every episode begins with an empty one."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.units <= 0:
-            raise UserError(f"units must be above 0, not {self.units}")
+from coplay.rl.minibatches import by_copy
 
 
 class GRUMemory(NamedTuple):
@@ -123,37 +107,36 @@ class RecurrentPPO(PPO):
 
     config: RecurrentPPOConfig = eqx.field(static=True)
 
-    play_fields = ("keep_memory",)
+    play_fields = ("memory.keep",)
 
     @property
     def declared_inputs(self) -> tuple[str, ...]:
         return (*super().declared_inputs, "last_action", "last_reward", "memory")
 
-    def _network(
+    def new_network(
         self, shape: ViewShape, outputs: int, key: PRNGKeyArray, head_scale: float
     ) -> GRUNetwork:
-        config = self.config
+        network = self.config.network
         return GRUNetwork(
             # The last action, the last reward, and whether an episode begins.
             ViewShape(shape.planes, shape.features + shape.actions + 2, shape.actions),
             outputs,
-            config.units,
+            self.config.memory.units,
             key=key,
-            hidden=config.hidden,
-            channels=config.channels if config.network == "cnn" else (),
-            centred=config.network == "centred",
-            activation=config.activation,
+            hidden=network.hidden,
+            channels=network.convolutions,
+            centred=network.kind == "centred",
+            activation=network.activation,
             head_scale=head_scale,
         )
 
-    def _player(
+    def new_player(
         self, actor: Net, identity: Float[Array, "*seat id"], greedy: bool, critic: Net = None
     ) -> GRUPlayer:
-        return GRUPlayer(
-            actor, critic, identity, self.config.units, self.config.keep_memory, greedy
-        )
+        memory = self.config.memory
+        return GRUPlayer(actor, critic, identity, memory.units, memory.keep, greedy)
 
-    def _values(
+    def values(
         self, critic: GRUNetwork, trajectory: Trajectory, identity: Float[Array, "seat id"]
     ) -> tuple[
         Float[Array, "copy time seat inputs"],
@@ -162,7 +145,7 @@ class RecurrentPPO(PPO):
         Float[Array, "time copy seat"],
         Float[Array, "copy seat"],
     ]:
-        past, keep = trajectory.past, self.config.keep_memory
+        past, keep = trajectory.past, self.config.memory.keep
         assert past is not None
         observation = jax.tree.map(by_copy, trajectory.observation)
         first, action, reward = (by_copy(x) for x in past)
@@ -187,7 +170,7 @@ class RecurrentPPO(PPO):
         start = jax.tree.map(lambda x: x[:, None], trajectory.memory)
         return view, Carried(start, cleared), value[..., 0], final, last
 
-    def _outputs(
+    def outputs(
         self, networks: tuple[GRUNetwork, GRUNetwork], batch: PPOBatch
     ) -> tuple[Float[Array, "*sample action"], Float[Array, "*sample 1"]]:
         past: Carried = batch.past

@@ -20,6 +20,7 @@ from coplay.core.game import Game
 from coplay.core.group import group_players
 from coplay.games.registry import game_parts
 from coplay.matches.match import play_match
+from coplay.nn.config import NetworkConfig
 from coplay.training.config import RunConfig, TrainConfig
 from coplay.training.players import make_player
 from coplay.training.run import RunFolder, make_game_of
@@ -134,7 +135,7 @@ def _stage(
     settings = TrainConfig(
         player="ppo",
         game_name=opposition.game_name,
-        learner=PPOConfig(network=opposition.network(config)),
+        learner=PPOConfig(network=NetworkConfig(kind=opposition.network(config))),
         game=opposition.game,
         run=RunConfig(
             seating=",".join(["ppo", *opposition.against]),

@@ -19,7 +19,7 @@ from jaxtyping import Array, Bool, Float, Int, Integer, Key, PRNGKeyArray
 
 from coplay.algorithms.registry import learner_parts
 from coplay.core.compilation import use_cache
-from coplay.core.config import Config, PositiveInt, Seed, parse_fields, to_json
+from coplay.core.config import Config, PositiveInt, Seed, parse_fields, to_json, with_fields
 from coplay.core.errors import UserError
 from coplay.core.game import Game
 from coplay.core.goals import hindsight
@@ -195,7 +195,7 @@ def _acting(learner: Learner, exploring: bool, greedy: bool) -> Callable[[Learne
 
 def _adapting(settings: Any) -> Any:
     """A learner's configuration with the defaults for learning in a single game copy."""
-    return dataclasses.replace(settings, **getattr(settings, "adapt_defaults", {}))
+    return with_fields(settings, getattr(settings, "adapt_defaults", {}))
 
 
 def _focal_learner(
