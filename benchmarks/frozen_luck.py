@@ -13,9 +13,10 @@ import numpy as np
 
 from coplay.games.board.board_game import uniform
 from coplay.games.stag_hunt import HUNT_STAG, StagHunt, StagHuntConfig
+from coplay.search.config import SearchConfig
 from coplay.search.known_policies import KnownPolicies
 from coplay.search.root import search
-from coplay.search.simulator import SearchConfig, mix_bits
+from coplay.search.simulator import mix_bits
 
 TREES = 128
 GAME = StagHunt(StagHuntConfig(height=2, width=3, players=2, stags=1, hares=1, horizon=6))

@@ -15,7 +15,7 @@ import coplay
 from coplay.algorithms.known_planner import KnownPlanner
 from coplay.games.board.board_game import uniform
 from coplay.games.registry import make_game
-from coplay.search.simulator import SearchConfig
+from coplay.search.config import SearchConfig
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,7 @@ def main(given: Arguments) -> None:
     policies = {"random": random_where} | dict(game.scripted)
     search = SearchConfig(
         simulations=given.simulations,
+        draws=given.draws,
         depth=given.depth,
         discount=given.discount,
         exploration=given.exploration,
@@ -74,7 +75,6 @@ def main(given: Arguments) -> None:
     planner = KnownPlanner(
         tuple(policies[name] for name in given.others),
         search,
-        given.draws,
         tuple(game.scripted.values()) if given.guided else (),
         given.playouts,
     )

@@ -54,7 +54,7 @@ def main() -> None:
     assert isinstance(goals.inference, Prototypes), "goals by prototypes are asked for"
     dataset = load_dataset(Path(about.data)).part(slice(0, EPISODES))
     samples = samples_of(dataset)
-    chunks = chunk_samples(samples, horizon_of(dataset.game), goals.config.remembered)
+    chunks = chunk_samples(samples, horizon_of(dataset.game), goals.memory_size)
 
     @jax.jit
     def before(lines: Any) -> Any:

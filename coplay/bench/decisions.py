@@ -1,4 +1,4 @@
-"""HOP in `coplay bench`: decisions and simulations per second, beside the imagined steps alone."""
+"""HOP in `coplay bench`: decisions and simulations per second, beside the simulated steps alone."""
 
 import dataclasses
 from typing import Any
@@ -19,8 +19,8 @@ COPIES, STEPS = 32, 4
 
 
 def deciding(game: Game, config: HOPConfig) -> list[Work]:
-    """HOP in every seat, game and beliefs included, and as many imagined steps as its searches make
-    (rules, models of the others, actor and critic, without a tree)."""
+    """HOP in every seat, game and beliefs included, and as many simulated steps as its searches
+    make (rules, opponent models, actor and critic, without a tree)."""
     seats = tuple(range(game.seats))
     learner = HOP(
         config=config, shape=view_shape(game), game_seats=game.seats, seats=seats, active=seats
@@ -34,25 +34,26 @@ def deciding(game: Game, config: HOPConfig) -> list[Work]:
         table, played = rollout(game, (group,), table, key, STEPS, jnp.arange(game.seats))
         return table, jnp.sum(played.reward)
 
-    simulator, *rest = arbitrary_searches(game, COPIES * game.seats * config.draws, config.hidden)
-    simulator = dataclasses.replace(simulator, guides=config.guides and config.characters > 0)
+    how, trees = config.search, COPIES * game.seats * config.search.draws
+    simulator, *rest = arbitrary_searches(game, trees, config.network.hidden)
+    simulator = dataclasses.replace(simulator, guides=config.personas.guides)
     setting = (simulator, *rest)
 
     def alone(game: Game, setting: Any) -> Any:
         simulator, *rest = setting
-        return steps_alone(game, STEPS * config.simulations, simulator.prepared(game), *rest)
+        return steps_alone(game, STEPS * how.simulations, simulator.prepared(game), *rest)
 
-    name = f"HOP, {config.simulations} simulations x {config.draws} draws, {COPIES} copies"
+    name = f"HOP, {how.simulations} simulations x {how.draws} draws, {COPIES} copies"
     amount = COPIES * STEPS * game.seats
     return [
         Work(name, "decisions", amount, play, (game, state, table, key)),
-        Work("imagined steps alone", "decisions", amount, alone, (game, setting)),
+        Work("simulated steps alone", "decisions", amount, alone, (game, setting)),
     ]
 
 
 def in_simulations(rows: list[dict[str, Any]], config: HOPConfig) -> list[dict[str, Any]]:
     """The same rows, counted in simulations."""
-    each = config.simulations * config.draws
+    each = config.search.simulations * config.search.draws
     return [
         row
         | {

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 from rich.table import Table
 
-from coplay.algorithms.hop_plus.config import HopPlusConfig
+from coplay.algorithms.hop_plus.config import HopPlusConfig, ImaginationConfig
 from coplay.algorithms.hop_plus.learner import HopPlus
 from coplay.algorithms.hop_plus.models import HopPlusState, UpdateData
 from coplay.bench.measure import Work, measure
@@ -47,7 +47,8 @@ def run_hop_plus_bench(arguments: HopPlusBenchArguments) -> int:
     """Measure and print."""
     rows: list[dict[str, Any]] = []
     for imagination in arguments.imagination:
-        config = HopPlusConfig(parameters="shared", imagination=imagination)
+        share = ImaginationConfig(share=imagination)
+        config = HopPlusConfig(parameters="shared", imagination=share)
         works = parts(make_game(arguments.game), config, arguments.copies, arguments.rollout)
         speeds = measure(works, arguments.repeats)
         rows += [
@@ -123,11 +124,11 @@ def parts(game: Game, config: HopPlusConfig, copies: int, steps: int) -> list[Wo
         ("whole update", whole, (game, state, key)),
         ("playing, goals inferred", play, (game, state, key)),
         ("what is kept of it", watch, (game, trajectory)),
-        ("how well actions were foreseen", predict_actions, (mine, observed)),
-        ("views told of codes", codes, (mine, observed)),
+        ("how well actions were predicted", predict_actions, (mine, observed)),
+        ("views with codes", codes, (mine, observed)),
     ]
     imagined = None
-    if config.imagines:
+    if config.imagination.active:
         works.append(("imagination", imagine, (game, key, mine, observed)))
         imagined = jax.jit(imagine)(game, key, mine, observed)
     works += [

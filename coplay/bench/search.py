@@ -1,6 +1,6 @@
 """`coplay bench search`: our trees, those of mctx, and no trees at all, side by side.
 
-All three imagine the same number of steps of Stag Hunt, with networks of two layers of 64: three
+All three simulate the same number of steps of Stag Hunt, with networks of two layers of 64: three
 models of co-players with goals, an actor and a critic. The limit is these steps alone, one after
 another, without a tree. Positions are fresh ones, networks are untrained, paths may go as deep as
 there are simulations.
@@ -24,11 +24,11 @@ from coplay.models.personas import NO_PERSONA
 from coplay.models.random_goal import WithRandomGoal
 from coplay.nn.networks import Network, ViewShape, view_shape
 from coplay.reports.results import console_for_tables, print_json
+from coplay.search.config import SearchConfig
 from coplay.search.root import search
 from coplay.search.simulator import (
     Hypothesis,
     Position,
-    SearchConfig,
     Simulator,
     advance,
     begin,
@@ -106,7 +106,7 @@ def searching(game: Game, trees: int, simulations: int) -> list[Work]:
     setting = arbitrary_searches(game, trees, (64, 64))
     works = []
     for backend in ("coplay", "mctx"):
-        config = SearchConfig(simulations, simulations, backend=backend)
+        config = SearchConfig(simulations=simulations, depth=simulations, backend=backend)
 
         def run(game: Game, setting: Any, config: SearchConfig = config) -> Any:
             simulator, state, hypothesis, seed = setting
@@ -133,7 +133,7 @@ def steps_alone(
     hypothesis: Hypothesis,
     seed: UInt32[Array, " tree"],
 ) -> Float[Array, " tree"]:
-    """As many imagined steps as a search has simulations, each after the other; all that they
+    """As many simulated steps as a search has simulations, each after the other; all that they
     give is used."""
     position, observation = begin(simulator, game, state, hypothesis, seed)
     logits, value = simulator.evaluate(game, own_view(observation), state, hypothesis)
@@ -155,13 +155,13 @@ def steps_alone(
 def arbitrary_searches(
     game: Game, trees: int, hidden: tuple[int, ...], centred: bool = True, seed: int = 0
 ) -> tuple[GoalSimulator, State, GoalHypothesis, UInt32[Array, " tree"]]:
-    """A world of untrained networks, fresh states, goals and seeds [tree] for searches."""
+    """A simulator of untrained networks, fresh states, goals and seeds [tree] for searches."""
     shape = view_shape(game)
     keys = jax.random.split(jax.random.key(seed), 6)
     assert game.goals is not None
     goals, others = WithRandomGoal(game.goals), game.seats - 1
-    told = shape.personas + others * (shape.goal_features + 1)
-    wide = dataclasses.replace(shape, features=shape.features + told)
+    context = shape.personas + others * (shape.goal_features + 1)
+    wide = dataclasses.replace(shape, features=shape.features + context)
     with_goal = dataclasses.replace(shape, features=shape.features + shape.goal_features)
 
     def network(key: PRNGKeyArray, shape: ViewShape, outputs: int, scale: float) -> Network:

@@ -36,6 +36,7 @@ from coplay.reports.results import console_for_tables, print_json
 from coplay.training.block import init_state, one_iteration
 from coplay.training.phases import Phase
 from coplay.training.players import make_player
+from coplay.training.run import playing
 
 STEPPING_COPIES, STEPPING_STEPS = 1024, 32
 COPIES, ROLLOUT, EPOCHS, MINIBATCHES = 256, 32, 4, 4
@@ -78,7 +79,7 @@ def run_bench(arguments: BenchArguments) -> int:
         board = f"{side}x{side}"
         rows += compared(measure(stepping(game), arguments.repeats), board)
         rows += compared(measure(training(game, arguments.seeds), arguments.repeats), board)
-        for config in (HOPConfig(), HOPConfig(**HOPConfig.play_defaults)) if arguments.hop else ():
+        for config in (HOPConfig(), playing(HOPConfig())) if arguments.hop else ():
             found = compared(measure(deciding(game, config), arguments.repeats), board)
             rows += [*found, *in_simulations(found, config)]
     if arguments.pettingzoo:

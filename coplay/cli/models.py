@@ -10,9 +10,8 @@ import tyro
 from coplay.cli.arguments import option, parse
 from coplay.core.config import with_fields
 from coplay.core.errors import UserError, unknown
-from coplay.models.goal_codes import GoalConfig
-from coplay.models.world_model import WorldConfig
-from coplay.training.pretrained import FitConfig
+from coplay.models.world_model import WorldModelConfig
+from coplay.training.pretrained import FitConfig, PretrainedGoalsConfig
 
 
 def collect(arguments: list[str]) -> int:
@@ -28,13 +27,15 @@ def collect(arguments: list[str]) -> int:
 
 @dataclass(frozen=True)
 class PretrainGoals:
-    """Train goal codes and the opponent model that is told them, on a dataset."""
+    """Train goal codes and the opponent model that is given them, on a dataset."""
 
     data: Path
     """Folder of the dataset, made by coplay collect."""
     out: Path
     """Folder of the new model."""
-    model: Annotated[GoalConfig, tyro.conf.arg(name="")] = field(default_factory=GoalConfig)
+    model: Annotated[PretrainedGoalsConfig, tyro.conf.arg(name="")] = field(
+        default_factory=PretrainedGoalsConfig
+    )
     fit: Annotated[FitConfig, tyro.conf.arg(name="")] = field(
         default_factory=lambda: with_fields(FitConfig(epochs=8), {"optimiser.learning_rate": 4e-3})
     )
@@ -50,7 +51,9 @@ class PretrainWorld:
     """Folder of the dataset, made by coplay collect."""
     out: Path
     """Folder of the new model."""
-    model: Annotated[WorldConfig, tyro.conf.arg(name="")] = field(default_factory=WorldConfig)
+    model: Annotated[WorldModelConfig, tyro.conf.arg(name="")] = field(
+        default_factory=WorldModelConfig
+    )
     fit: Annotated[FitConfig, tyro.conf.arg(name="")] = field(
         default_factory=lambda: FitConfig(batch=1024)
     )

@@ -60,8 +60,8 @@ class Range(NamedTuple):
 class OnlyIf(NamedTuple):
     """A field that acts only if another one of the same configuration has one of these values.
 
-    path: of that field, from the outermost configuration on; with a dot in front, from the part
-        that the marked field is in, so that a part can say it wherever it is used.
+    path: of that field, or of a property, from the outermost configuration on; with a dot in front,
+        from the part that the marked field is in, so that a part can say it wherever it is used.
     """
 
     path: str
@@ -72,8 +72,14 @@ class OnlyIf(NamedTuple):
         own = self.path.startswith(".")
         return self._replace(path=part + self.path[1:]) if own else self
 
+    def value(self, config: Any) -> Any:
+        """What the other field or property is."""
+        for name in self.path.split("."):
+            config = getattr(config, name if hasattr(config, name) else f"{name}_")
+        return config
+
     def holds(self, config: Any) -> bool:
-        value = get_field(config, self.path)
+        value = self.value(config)
         return value in self.values if self.values else bool(value)
 
 
@@ -244,7 +250,7 @@ def inert_fields(config: Any) -> list[str]:
             elif value != usual[path]:
                 failed = next((one for one in mine if not one.holds(config)), None)
                 if failed is not None:
-                    is_ = get_field(config, failed.path)
+                    is_ = failed.value(config)
                     found.append(f"{path} does nothing here: {failed.path} is {is_}")
 
     usual = {leaf.path: leaf.default for leaf in leaves(config)}

@@ -5,14 +5,44 @@ habit is remembered as one weight per habit, of which `habit_prior` makes probab
 function acts on arrays with any leading axes.
 """
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from coplay.core.config import Config, PositiveFloat, Share, only_if
+from coplay.core.errors import UserError
 from coplay.core.goals import restricted
 
 Form = Literal["dirichlet", "exponential"]
+
+
+@dataclass(frozen=True)
+class BeliefConfig(Config):
+    """Beliefs about co-players."""
+
+    inter: bool = True
+    """Carry beliefs about habits from episode to episode."""
+    intra: bool = True
+    """Update beliefs about goals within an episode by Bayes."""
+    prior: Form = "dirichlet"
+    """Beliefs about habits: counts plus a concentration, or the paper's exponential form."""
+    keep: Annotated[Share, only_if(".inter")] = 0.9
+    """Share of earlier evidence that remains after each episode (the paper: exponential with 0.995
+    in Stag Hunt and 0.98 in Snowdrift)."""
+    concentration: Annotated[PositiveFloat, only_if(".prior", "dirichlet")] = 0.5
+    """With prior=dirichlet: the count of each habit before anything is observed."""
+    goal_change: Annotated[Share, only_if(".intra")] = 0.01
+    """Share of the prior mixed into a belief at each step, because goals may change; 0: never."""
+    random_goal: bool = True
+    """Expect co-players that follow no goal and act at random, beside the goals of the game (the
+    paper does not)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.prior == "exponential" and self.keep == 1:
+            raise UserError("keep must be below 1 with prior=exponential")
 
 
 def first_weights(form: Form, keep: float, habits: int) -> Float[Array, " habit"]:
@@ -44,8 +74,8 @@ def with_episode(
 
     An episode without a habit (-1) changes nothing. In the exponential form the sum of the weights
     stays 1 / (1 - keep), so the prior becomes keep * prior + (1 - keep) * [habit].
-    aimless: the probability that whatever was shown was chance; so much of the gain goes to the
-    last habit, and an episode without a habit counts by so much.
+    random_goal: the probability that the player acted at random. This share of the gain goes to
+    the last habit, and an episode without a habit counts by this share.
     """
     kinds = jnp.arange(weights.shape[-1])
     chance = jnp.asarray(random_goal)[..., None]

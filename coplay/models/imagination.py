@@ -1,18 +1,17 @@
 """Imagined rollouts: the player acts by its actor, co-players by the opponent model, in a world
 model or in the game itself.
 
-What is imagined is remembered, so the goal codes that the policy is told are inferred ones, never
-made up. Co-players act by the opponent model: by the codes that are inferred of them or, if they
-are *strangers*, by a code of their own that the policy is not told: it has to find out whom it has
-met.
+Players remember what they imagine, so the goal codes that the policy sees are inferred ones.
+Co-players act by the opponent model: by the codes that are inferred of them or, if they are
+*strangers*, by a code of their own that the policy does not see: it has to find out whom it meets.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
 from coplay.core.game import Game, Observation, State
 from coplay.models.goal_codes import GoalModel
@@ -20,22 +19,22 @@ from coplay.nn import categorical
 
 
 class Start(NamedTuple):
-    """Where to begin, [copy, ...]; the player who imagines is seat 0 of the states.
+    """Where games are or begin, [copy, ...]; the player who imagines is seat 0 of the states.
 
-    memory: [copy, other, unit] what is remembered of the co-players. stranger: [copy, other, code]
-    what they are after, where they are strangers.
+    memory: [copy, other, memory] of the co-players. stranger: [copy, other, code] the codes of the
+    co-players' goals, where they are strangers.
     """
 
     state: State
-    memory: Float[Array, "copy other units"]
+    memory: Float[Array, "copy other memory"]
     stranger: Float[Array, "copy other code"]
 
 
 class ImaginedRollout(NamedTuple):
     """What was imagined, [time, copy, ...], like the part of one seat of a `Trajectory`.
 
-    observation: the ego views, told goal codes. final: what stands for the view after a step at the
-    horizon: the one before it. last: after the last step, [copy, ...].
+    observation: the ego views with goal codes. final: stands for the view after a step at the
+    horizon; it is the one before the step. last: after the last step, [copy, ...].
     """
 
     observation: Observation
@@ -50,100 +49,121 @@ class ImaginedRollout(NamedTuple):
     last: Observation
 
 
-def imagine(
-    game: Game,
-    goals: GoalModel,
-    actor: Callable[[Observation], Float[Array, "copy action"]],
-    add_codes: Callable[[Observation, Array, Array], Observation],
-    inferred: bool,
-    starts: Start,
-    key: PRNGKeyArray,
-    familiar: int,
-    lasting: bool,
-) -> ImaginedRollout:
-    """Imagined games with new beginnings whenever one is over for the player.
+class Imaginer(NamedTuple):
+    """How one player imagines games.
 
-    starts: [time + 1, copy, ...], where to begin at first and after each step. actor: logits from
-    views as `add_codes(view, codes, who is in the game)` gives them. inferred: codes are; else all
-    are
-    0. familiar: in all copies but the first so many, co-players are strangers. lasting: the same
-    strangers are met again in the next game, and what is remembered of them is kept.
+    game: what imagined games step. actor: logits from views as `add_codes(view, codes, who is in
+    the game)` gives them. inferred: whether codes are inferred; else all are 0. familiar: in all
+    copies but the first so many, co-players are strangers. lasting: the player meets the same
+    strangers in the next game and keeps what it remembers of them.
     """
-    steps, copies = starts.memory.shape[0] - 1, starts.memory.shape[1]
-    others, actions = game.seats - 1, game.actions
-    luck_key, step_key = jax.random.split(key)
-    uniform = jax.random.uniform(luck_key, (steps * copies * (others + 1),))
-    uniform = uniform.reshape(steps, others + 1, copies)
-    step_keys = jax.random.split(step_key, steps * copies).reshape(steps, copies)
-    first: Start = jax.tree.map(lambda x: x[0], starts)
-    fresh: Start = jax.tree.map(lambda x: x[1:], starts)
 
-    def look(now: Start) -> tuple[Observation, Observation, Array, Array]:
-        """The own view with codes, the others' views, what is made of them, and their codes."""
-        views = jax.vmap(game.observe)(now.state)
+    game: Game
+    goals: GoalModel
+    actor: Callable[[Observation], Float[Array, "copy action"]]
+    add_codes: Callable[[Observation, Array, Array], Observation]
+    inferred: bool
+    familiar: int
+    lasting: bool
+
+    def rollout(self, starts: Start, key: PRNGKeyArray) -> ImaginedRollout:
+        """Imagined games; a new one begins whenever one is over for the player. starts: [time + 1,
+        copy, ...], where to begin at first and after each step."""
+        steps, copies = starts.memory.shape[0] - 1, starts.memory.shape[1]
+        seats = self.game.seats
+        uniform_key, step_key = jax.random.split(key)
+        uniform = jax.random.uniform(uniform_key, (steps * copies * seats,))
+        uniform = uniform.reshape(steps, seats, copies)
+        step_keys = jax.random.split(step_key, steps * copies).reshape(steps, copies)
+        first: Start = jax.tree.map(lambda x: x[0], starts)
+        fresh: Start = jax.tree.map(lambda x: x[1:], starts)
+
+        def step(now: Start, drawn: tuple) -> tuple[Start, ImaginedRollout]:
+            return self.step(now, *drawn)
+
+        last, rows = jax.lax.scan(step, first, (uniform, step_keys, fresh))
+        assert rows.log_policy.shape[-1] == self.game.actions
+        return rows._replace(final=rows.observation, last=self.look(last)[0])
+
+    def look(
+        self, now: Start
+    ) -> tuple[
+        Observation,
+        Observation,
+        Float[Array, "copy other inputs"],
+        Float[Array, "copy other code"],
+    ]:
+        """The own view with codes, the others' views, these as the goal model sees them, and their
+        codes."""
+        views = jax.vmap(self.game.observe)(now.state)
         theirs = jax.tree.map(lambda x: x[:, 1:], views)
-        seen = goals.see(theirs)
-        z = goals.infer(now.memory, seen).mean
-        z = z if inferred else jnp.zeros_like(z)
-        there = jax.vmap(game.alive)(now.state)[:, 1:]
-        mine = add_codes(jax.tree.map(lambda x: x[:, 0], views), z, there)
+        seen = self.goals.see(theirs)
+        z = self.goals.infer(now.memory, seen).mean
+        z = z if self.inferred else jnp.zeros_like(z)
+        there = jax.vmap(self.game.alive)(now.state)[:, 1:]
+        mine = self.add_codes(jax.tree.map(lambda x: x[:, 0], views), z, there)
         return mine, theirs, seen, z
 
-    def expected(now: Start, theirs: Observation, seen: Array, z: Array) -> Array:
-        """Log-probabilities of what the co-players do."""
-        after = jnp.concatenate([z[:familiar], now.stranger[familiar:]])
-        return goals.predict_actions(seen, after, theirs.legal)
-
-    def step(now: Start, drawn: tuple) -> tuple[Start, tuple]:
-        uniform, keys, fresh = drawn
-        mine, theirs, seen, z = look(now)
-        log_policy = categorical.log_policy(actor(mine), mine.legal)
+    def step(
+        self,
+        now: Start,
+        uniform: Float[Array, "seat copy"],
+        keys: Key[Array, " copy"],
+        fresh: Start,
+    ) -> tuple[Start, ImaginedRollout]:
+        """One step of all copies: where they are then, and the step as a row [copy, ...]. uniform:
+        to sample actions by. fresh: where copies begin that are over."""
+        game = self.game
+        mine, theirs, seen, z = self.look(now)
+        log_policy = categorical.log_policy(self.actor(mine), mine.legal)
         own = categorical.sample(uniform[0], log_policy)
-        rest = categorical.sample(uniform[1:].T, expected(now, theirs, seen, z))
+        codes = jnp.concatenate([z[: self.familiar], now.stranger[self.familiar :]])
+        expected = self.goals.predict_actions(seen, codes, theirs.legal)
+        rest = categorical.sample(uniform[1:].T, expected)
         joint = jnp.concatenate([own[:, None], rest], axis=1)
         alive = jax.vmap(game.alive)(now.state)
         after, outcome = jax.vmap(game.step)(keys, now.state, joint)
         still = jax.vmap(game.alive)(after)[:, 0]
-        order = jnp.arange(1, others + 1)[:, None] + jnp.arange(others + 1)
-        done = jax.vmap(game.last_actions)(after).astype(jnp.int32)[:, order % (others + 1)]
-        memory = goals.remember(now.memory, seen, done)
-        memory = jnp.where(alive[:, 1:, None], memory, now.memory)
-        led = now._replace(state=after, memory=memory)
         over = outcome.truncated | ~still
-        if lasting:
+        memory = self.remembered(now, seen, after, alive)
+        row = ImaginedRollout(
+            observation=mine,
+            alive=alive[:, 0],
+            action=own,
+            log_policy=log_policy,
+            reward=outcome.reward[:, 0],
+            terminated=outcome.terminated[:, 0],
+            truncated=outcome.truncated & still,
+            over=over,
+            final=None,  # type: ignore[arg-type]
+            last=None,  # type: ignore[arg-type]
+        )
+        return self.following(now._replace(state=after, memory=memory), fresh, over), row
+
+    def remembered(
+        self,
+        now: Start,
+        seen: Float[Array, "copy other inputs"],
+        after: State,
+        alive: Bool[Array, "copy seat"],
+    ) -> Float[Array, "copy other memory"]:
+        """The memory of the co-players after a step."""
+        seats = self.game.seats
+        order = jnp.arange(1, seats)[:, None] + jnp.arange(seats)
+        done = jax.vmap(self.game.last_actions)(after).astype(jnp.int32)[:, order % seats]
+        memory = self.goals.remember(now.memory, seen, done)
+        return jnp.where(alive[:, 1:, None], memory, now.memory)
+
+    def following(self, led: Start, fresh: Start, over: Bool[Array, " copy"]) -> Start:
+        """Where copies go on: where a step led, or where they begin anew."""
+        if self.lasting:
+            familiar = self.familiar
             fresh = fresh._replace(
-                memory=jnp.concatenate([fresh.memory[:familiar], memory[familiar:]]),
-                stranger=now.stranger,
+                memory=jnp.concatenate([fresh.memory[:familiar], led.memory[familiar:]]),
+                stranger=led.stranger,
             )
-        following = jax.tree.map(
+        return jax.tree.map(
             lambda new, old: jnp.where(over.reshape(-1, *(1,) * (new.ndim - 1)), new, old),
             fresh,
             led,
         )
-        row: Any = (
-            mine,
-            alive[:, 0],
-            own,
-            log_policy,
-            outcome.reward[:, 0],
-            outcome.terminated[:, 0],
-            outcome.truncated & still,
-            over,
-        )
-        return following, row
-
-    last, rows = jax.lax.scan(step, first, (uniform, step_keys, fresh))
-    mine, alive, own, log_policy, reward, terminated, truncated, over = rows
-    assert log_policy.shape[-1] == actions
-    return ImaginedRollout(
-        observation=mine,
-        alive=alive,
-        action=own,
-        log_policy=log_policy,
-        reward=reward,
-        terminated=terminated,
-        truncated=truncated,
-        over=over,
-        final=mine,
-        last=look(last)[0],
-    )

@@ -1,65 +1,89 @@
-"""Characters: who players of self-play are for a while, so that they meet more than themselves.
+"""Personas: players of self-play that for some episodes value other rewards than the game's.
 
-In some game copies the players are always themselves. In the others most of them are characters for
-some episodes: with a drive, one of those the game declares (`Goals.personas`), so that they value
-only a part of what the game rewards; or aimless, acting by chance. Companies are of three kinds,
-each as often: one player is itself among characters with the same drive; one is itself among
-characters of any kind; all are characters of any kind. Among the last are those in which somebody
-with a drive meets nobody to follow it with. A character is a pure function of a salt, the game copy
-and the number of its episode, so it need not be written down to be known afterwards.
+They let learners meet more than themselves. In some game copies the players are always themselves.
+In the others most of them have a persona for some episodes: one of those the game declares
+(`Goals.personas`), so that they value only a part of what the game rewards; or the random persona,
+which acts at random. Groups of players are of three kinds, each as frequent: one player is itself
+among players with the same persona; one is itself among players with any personas; all have any
+personas. In the last kind, players with a persona also meet nobody to follow its goal with. A
+persona is a pure function of a seed, the game copy and the number of its episode, so it need not be
+recorded to be known afterwards.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Int, UInt32
 
+from coplay.core.config import (
+    Config,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveInt,
+    Share,
+    only_if,
+)
 from coplay.search.simulator import mix_bits
 
 NO_PERSONA = -1
 
 
 class PersonaSeed(NamedTuple):
-    """What a seat's characters hang on. table: the same for all seats of a run. seat: a number of
-    its own, which turns with the seats in an audit."""
+    """What a seat's personas are computed from. table: the same for all seats of a run. seat: a
+    number of its own, which moves with the seats in an audit."""
 
     table: UInt32[Array, "*batch"]
     seat: UInt32[Array, "*batch"]
 
 
-def assign_personas(
-    seed: PersonaSeed,
-    episode: Int[Array, "*batch copy"],
-    share: float,
-    first: int,
-    school: int,
-    lasting: int,
-    personas: int,
-    seats: int,
-) -> Int[Array, "*batch copy"]:
-    """Who one of so many seats is in each copy: `NO_PERSONA`, a drive 0 … drives - 1, or
-    `personas`:
-    aimless.
+@dataclass(frozen=True)
+class PersonaConfig(Config):
+    """Personas in self-play."""
 
-    share: of the copies with characters, which are the first ones, from their episode `first` on.
-    school: episodes of every copy at the start in which all seats have the same drive, by turns.
-    lasting: episodes that a character lasts.
-    """
-    copies = episode.shape[-1]
-    copy = jnp.arange(copies, dtype=jnp.uint32)
-    turn = (episode // lasting).astype(jnp.uint32)
-    word = mix_bits(
-        mix_bits(seed.table + copy * jnp.uint32(0x9E3779B1)) + turn * jnp.uint32(0x85EBCA6B)
-    )
-    mine = mix_bits(word + (seed.seat + 1) * jnp.uint32(0xC2B2AE35))
-    company = (word >> 8) % 3
-    alike = company == 0
-    shared = mix_bits(word) % jnp.uint32(max(personas, 1))  # without drives there is only chance
-    kind = jnp.where(alike, shared, mine % jnp.uint32(personas + 1))
-    itself = (word % jnp.uint32(seats) == seed.seat) & (company < 2)
-    plain = (copy >= round(share * copies)) | (episode < first)
-    who = jnp.where(itself | plain, NO_PERSONA, kind.astype(jnp.int32))
-    if not (school and personas):
-        return who
-    lesson = (copy + turn) % jnp.uint32(personas)
-    return jnp.where(episode < school, lesson.astype(jnp.int32), who)
+    share: Share = 0.5
+    """Share of the game copies in which seats have personas: they value only a part of the
+    rewards, or act at random; 0: nobody ever has one (the paper)."""
+    first_episode: Annotated[NonNegativeInt, only_if(".share")] = 0
+    """Episodes that each of these copies plays without personas first. With guide_search=False
+    about 150 are needed: among strangers from the start, players without guides settle for what
+    needs nobody (in Stag Hunt for hares)."""
+    curriculum: Annotated[NonNegativeInt, only_if(".share")] = 0
+    """First episodes of every copy in which all seats have the same persona, by turns. Where random
+    play hardly ever reaches a persona's goal (a stag on a large board), it is learned there."""
+    episodes: Annotated[PositiveInt, only_if(".share")] = 16
+    """Episodes for which a seat keeps a persona."""
+    beta: Annotated[NonNegativeFloat, only_if(".share"), only_if("planner", "search")] = 40.0
+    """beta of personas, which go straight for their only goal."""
+    guide_search: Annotated[bool, only_if(".share"), only_if("planner", "search")] = True
+    """Search also tries what the player would do with each persona, and values a position by the
+    highest of their values. It does so while learning, too."""
+
+    @property
+    def guides(self) -> bool:
+        """Whether personas guide searches."""
+        return self.guide_search and self.share > 0
+
+    def assign(
+        self, seed: PersonaSeed, episode: Int[Array, "*batch copy"], personas: int, seats: int
+    ) -> Int[Array, "*batch copy"]:
+        """The persona of one of so many seats in each copy: `NO_PERSONA`, one of the game's
+        0 … personas - 1, or `personas`: the random one."""
+        copies = episode.shape[-1]
+        copy = jnp.arange(copies, dtype=jnp.uint32)
+        turn = (episode // self.episodes).astype(jnp.uint32)
+        word = mix_bits(
+            mix_bits(seed.table + copy * jnp.uint32(0x9E3779B1)) + turn * jnp.uint32(0x85EBCA6B)
+        )
+        mine = mix_bits(word + (seed.seat + 1) * jnp.uint32(0xC2B2AE35))
+        group = (word >> 8) % 3
+        # Without personas of the game there is only the random one.
+        shared = mix_bits(word) % jnp.uint32(max(personas, 1))
+        kind = jnp.where(group == 0, shared, mine % jnp.uint32(personas + 1))
+        itself = (word % jnp.uint32(seats) == seed.seat) & (group < 2)
+        plain = (copy >= round(self.share * copies)) | (episode < self.first_episode)
+        who = jnp.where(itself | plain, NO_PERSONA, kind.astype(jnp.int32))
+        if not (self.share and self.curriculum and personas):
+            return who
+        lesson = (copy + turn) % jnp.uint32(personas)
+        return jnp.where(episode < self.curriculum, lesson.astype(jnp.int32), who)

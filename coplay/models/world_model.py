@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
 
+from coplay.core.config import Config, PositiveInt
 from coplay.core.errors import UserError
 from coplay.core.game import Game
 from coplay.core.numerics import masked_mean
@@ -29,20 +30,15 @@ NEW = 1e-3  # a reward this far from all known ones is another one
 
 
 @dataclass(frozen=True)
-class WorldConfig:
+class WorldModelConfig(Config):
     """The world model."""
 
-    channels: int = 48
-    """Numbers kept for every cell."""
-    width: int = 64
-    """Width of the hidden layer behind reward and leaving."""
-    reward_values: int = 48
-    """Different rewards that can be told apart."""
-
-    def __post_init__(self) -> None:
-        for name in ("channels", "width", "reward_values"):
-            if getattr(self, name) <= 0:
-                raise UserError(f"{name} must be above 0, not {getattr(self, name)}")
+    channels: PositiveInt = 48
+    """Numbers that the network keeps for every cell."""
+    width: PositiveInt = 64
+    """Width of the hidden layer before reward and leaving."""
+    reward_values: PositiveInt = 48
+    """How many different rewards it can predict."""
 
 
 class Beliefs(NamedTuple):
@@ -92,7 +88,7 @@ class WorldModel(eqx.Module):
     actions: int = eqx.field(static=True)
 
     def __init__(
-        self, config: WorldConfig, planes: int, seats: int, actions: int, key: PRNGKeyArray
+        self, config: WorldModelConfig, planes: int, seats: int, actions: int, key: PRNGKeyArray
     ):
         keys = jax.random.split(key, 10)
         wide = config.channels
@@ -155,7 +151,7 @@ class WorldModel(eqx.Module):
 
 
 def new_world_model(
-    config: WorldConfig, planes: int, seats: int, actions: int, key: PRNGKeyArray
+    config: WorldModelConfig, planes: int, seats: int, actions: int, key: PRNGKeyArray
 ) -> WorldModel:
     """A model before learning; no reward is known."""
     model = default_init(lambda key: WorldModel(config, planes, seats, actions, key), key)
@@ -261,10 +257,10 @@ def world_loss(
     legal = model.legal(planes)[..., 0, :]
     reward = reward_class(jax.lax.stop_gradient(model.values), steps.reward)
     each = {
-        "world_way_loss": jnp.sum(jnp.where(known, cross(beliefs.way, way), 0.0), axis=-1),
-        "world_thing_loss": jnp.sum(binary(beliefs.there, rest), axis=(-3, -2, -1)),
+        "world_move_loss": jnp.sum(jnp.where(known, cross(beliefs.way, way), 0.0), axis=-1),
+        "world_cell_loss": jnp.sum(binary(beliefs.there, rest), axis=(-3, -2, -1)),
         "world_reward_loss": cross(beliefs.reward, reward),
-        "world_leave_loss": binary(beliefs.leaves, steps.leaves.astype(jnp.float32)),
+        "world_exit_loss": binary(beliefs.leaves, steps.leaves.astype(jnp.float32)),
         "world_legal_loss": jnp.sum(binary(legal, steps.legal.astype(jnp.float32)), axis=-1),
     }
     terms = {name: masked_mean(value, steps.alive, None) for name, value in each.items()}

@@ -94,17 +94,17 @@ def _figures(
             "top1": float(found.top1),
             "top3": float(found.top3),
             "loss": float(found.loss),
-            "best_top1": None,
+            "bayes_top1": None,
             "best_top3": None,
             "best_loss": None,
-            "share_of_best": None,
+            "share_of_bayes": None,
         }
         if best is not None:
             figures |= {
-                "best_top1": float(best[kind].top1),
+                "bayes_top1": float(best[kind].top1),
                 "best_top3": float(best[kind].top3),
                 "best_loss": float(best[kind].loss),
-                "share_of_best": float(found.top1 / max(float(best[kind].top1), 1e-9)),
+                "share_of_bayes": float(found.top1 / max(float(best[kind].top1), 1e-9)),
             }
         figures["classes"] = {
             name: {
@@ -219,10 +219,10 @@ def _page(out: Path, seen: SeenGoals, figures: dict[str, Any], ours: dict[str, A
     number = charts.number
     rows = [("all", figures), *figures["kinds"].items()]
     words = f"Top-1 {figures['top1']:.3f}, top-3 {figures['top3']:.3f}"
-    if figures["best_top1"] is not None:
+    if figures["bayes_top1"] is not None:
         words += (
-            f"; the best possible top-1 is {figures['best_top1']:.3f}: "
-            f"{100 * figures['share_of_best']:.1f} % of it is reached"
+            f"; the best possible top-1 is {figures['bayes_top1']:.3f}: "
+            f"{100 * figures['share_of_bayes']:.1f} % of it is reached"
         )
     titles = ("co-player", "samples", "top-1", "best top-1", "share", "top-3", "loss", "best loss")
     parts = [
@@ -237,8 +237,8 @@ def _page(out: Path, seen: SeenGoals, figures: dict[str, Any], ours: dict[str, A
             titles,
             (
                 (
-                    *(kind, str(f["samples"]), number(f["top1"]), number(f["best_top1"])),
-                    *(number(f["share_of_best"]), number(f["top3"]), number(f["loss"])),
+                    *(kind, str(f["samples"]), number(f["top1"]), number(f["bayes_top1"])),
+                    *(number(f["share_of_bayes"]), number(f["top3"]), number(f["loss"])),
                     number(f["best_loss"]),
                 )
                 for kind, f in rows

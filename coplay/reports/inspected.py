@@ -59,7 +59,7 @@ def seen_goals(
     title: str, model: GoalModel, dataset: Dataset, rows: list[dict[str, Any]]
 ) -> SeenGoals:
     samples = samples_of(dataset)
-    chunks = chunk_samples(samples, horizon_of(dataset.game), model.config.remembered)
+    chunks = chunk_samples(samples, horizon_of(dataset.game), model.memory_size)
     return SeenGoals(
         title=title,
         game=dataset.game,

@@ -10,12 +10,12 @@ from jaxtyping import Array, Float, Int, UInt32
 
 from coplay.core.game import Game, State
 from coplay.search import mctx_backend as mctx_trees
+from coplay.search.config import SearchConfig
 from coplay.search.selection import Rules
 from coplay.search.simulator import (
     Hypothesis,
     Position,
     RootValues,
-    SearchConfig,
     Simulator,
     advance,
     begin,
@@ -58,16 +58,16 @@ def closed_loop(
 
     model = Model(observe, step_model)
     rules = Rules(
-        simulations=config.simulations,
+        simulations=config.simulations_per_tree,
         depth=config.depth,
-        method=config.method,
-        normalise=config.normalise,
-        sweep=config.sweep,
+        kind=config.kind,
+        normalise=not config.raw_q,
+        sweep=True,
         init=config.exploration,
     )
     legal = own_view(observation).legal
     if config.backend == "mctx":
-        words = jnp.stack([seed[0], jnp.uint32(config.simulations)])
+        words = jnp.stack([seed[0], jnp.uint32(config.simulations_per_tree)])
         key = jax.random.wrap_key_data(words, impl="threefry2x32")
         theirs = mctx_trees.grow_mctx(key, model, root, position, legal, rules)
         summary = theirs.summary()

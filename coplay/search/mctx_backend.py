@@ -33,7 +33,7 @@ def grow_mctx(
         return output, after
 
     start = mctx.RootFnOutput(prior_logits=root.logits, value=root.value, embedding=embedding)
-    if rules.method == "gumbel":
+    if rules.kind == "gumbel":
         return mctx.gumbel_muzero_policy(
             (),
             key,

@@ -13,13 +13,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
-from coplay.core.errors import UserError
 from coplay.core.game import Game, State
+from coplay.search.config import SearchConfig
+from coplay.search.selection import FIRST
 from coplay.search.simulator import (
     Hypothesis,
     Position,
     RootValues,
-    SearchConfig,
     Simulator,
     advance,
     begin,
@@ -72,15 +72,11 @@ def open_loop(
     seed: UInt32[Array, " tree"],
 ) -> RootValues:
     """Search from every state [tree]; PUCT only."""
-    if config.method != "puct":
-        raise UserError("search that resamples the others' actions knows puct only, not gumbel")
-    if config.backup != "mean":
-        raise UserError("search that resamples the others' actions knows backup=mean only")
     start, observation = begin(simulator, game, state, hypothesis, seed)
     first = own_view(observation)
     logits, value = simulator.evaluate(game, first, state, hypothesis)
     trees, actions = logits.shape
-    nodes = config.simulations + 1
+    nodes = config.simulations_per_tree + 1
     empty = jnp.zeros((trees, nodes, actions))
     prior = empty.at[:, 0].set(jax.nn.softmax(logits))
     statistics = Statistics(empty, empty, jnp.full(empty.shape, -1, jnp.int32), prior)
@@ -91,7 +87,7 @@ def open_loop(
         fresh = mix_bits(seed + (number.astype(jnp.uint32) + 1) * jnp.uint32(0x9E3779B1))
         path = jnp.zeros((trees, depth))
         begun = start._replace(seed=fresh)
-        if config.shared:
+        if config.share_tree:
             order = jnp.arange(1, game.seats, dtype=jnp.uint32) * jnp.uint32(0xC2B2AE35)
             uniform = (mix_bits(fresh[:, None] + order) >> 8).astype(jnp.float32) * 2.0**-24
             begun = begun._replace(hypothesis=simulator.resample_hypothesis(uniform, hypothesis))
@@ -115,7 +111,7 @@ def open_loop(
         )
         return _learn(statistics, walk, number + 1)
 
-    statistics = jax.lax.fori_loop(0, config.simulations, simulate, statistics)
+    statistics = jax.lax.fori_loop(0, config.simulations_per_tree, simulate, statistics)
     visits, total = statistics.visits[:, 0], statistics.total[:, 0]
     return RootValues(total / jnp.maximum(visits, 1.0), visits)
 
@@ -159,7 +155,7 @@ def _select(
     visits = here.visits
     q = here.total / jnp.maximum(visits, 1.0)
     all_visits = jnp.sum(visits, axis=-1, keepdims=True)
-    if config.normalise:
+    if not config.raw_q:
         mean = jnp.sum(here.total, axis=-1, keepdims=True) / jnp.maximum(all_visits, 1.0)
         known = jnp.where(visits > 0, q, mean)
         low = jnp.min(known, axis=-1, keepdims=True)
@@ -168,8 +164,7 @@ def _select(
     prior = jnp.where(legal, here.prior, 0.0)
     prior = prior / jnp.maximum(jnp.sum(prior, axis=-1, keepdims=True), 1e-8)
     score = q + config.exploration * prior * jnp.sqrt(all_visits + 1.0) / (1.0 + visits)
-    if config.sweep:
-        score = jnp.where(root & (visits == 0), 1e6, score)
+    score = jnp.where(root & (visits == 0), FIRST, score)  # all legal actions of the root first
     return jnp.argmax(jnp.where(legal, score, -jnp.inf), axis=-1)
 
 

@@ -1,12 +1,25 @@
 """Search from root positions, and action values and logits at the root."""
 
+from typing import TypeVar
+
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, UInt32
 
 from coplay.core.game import Game, State
 from coplay.search.closed_loop import closed_loop
+from coplay.search.config import SearchConfig
 from coplay.search.open_loop import open_loop
-from coplay.search.simulator import Hypothesis, RootValues, SearchConfig, Simulator
+from coplay.search.simulator import Hypothesis, RootValues, Simulator
+
+T = TypeVar("T")
+
+
+def for_each_draw(tree: T, draws: int) -> T:
+    """Arrays [copy, ...] as [draw * copy, ...]: the roots of so many trees per game copy."""
+    return jax.tree.map(
+        lambda x: jnp.broadcast_to(x, (draws, *x.shape)).reshape(-1, *x.shape[1:]), tree
+    )
 
 
 def search(

@@ -20,7 +20,7 @@ class Rules(NamedTuple):
     """How to search.
 
     simulations: how many. depth: the longest path, in actions.
-    method: PUCT, or Gumbel search without Gumbel noise.
+    kind: PUCT, or Gumbel search without Gumbel noise.
     Of PUCT: normalise: Q between 0 and 1 among a node, its value and its children; else as it is.
     sweep: every legal action of the root is tried once before all else.
     init, base: c is init + log((visits + base + 1) / base).
@@ -28,7 +28,7 @@ class Rules(NamedTuple):
 
     simulations: int
     depth: int
-    method: Literal["puct", "gumbel"] = "puct"
+    kind: Literal["puct", "gumbel"] = "puct"
     normalise: bool = True
     sweep: bool = False
     init: float = 1.25
@@ -53,14 +53,14 @@ class Node(NamedTuple):
 
 def priors(logits: Float[Array, "tree action"], rules: Rules) -> Float[Array, "tree action"]:
     """The model's logits as `Node.prior` has them."""
-    return jax.nn.softmax(logits.T, axis=0).T if rules.method == "puct" else logits
+    return jax.nn.softmax(logits.T, axis=0).T if rules.kind == "puct" else logits
 
 
 def root_logits(
     logits: Float[Array, "tree action"], legal: Bool[Array, "tree action"], rules: Rules
 ) -> Float[Array, "tree action"]:
     """Logits of the root; Gumbel search leaves the illegal actions out of them."""
-    if rules.method == "puct":
+    if rules.kind == "puct":
         return logits
     return jnp.where(legal, logits - jnp.max(logits, axis=-1, keepdims=True), LEAST)
 
@@ -69,7 +69,7 @@ def choose_at_root(
     here: Node, legal: Bool[Array, "tree action"], number: Int[Array, ""], rules: Rules
 ) -> Int[Array, " tree"]:
     """The action of simulation `number` at the root, among the legal ones."""
-    if rules.method == "gumbel":
+    if rules.kind == "gumbel":
         scores = _halving(here, legal, number, rules)
     else:
         q = _normalised(here) if rules.normalise else here.q
@@ -81,7 +81,7 @@ def choose_at_root(
 
 def choose_inside(here: Node, rules: Rules) -> Int[Array, " tree"]:
     """The action below the root. Illegal ones are not left out: their prior is 0."""
-    if rules.method == "gumbel":
+    if rules.kind == "gumbel":
         improved = jax.nn.softmax(here.prior + completed_q(here), axis=0)
         return _best(improved - here.visits / here.node_visits)
     q = _normalised(here) if rules.normalise else here.q

@@ -1,12 +1,12 @@
 """Planning over the game itself: only the planner's own actions branch, the others act by a model.
 
 A `Simulator` says how the others are expected to act and how good a position looks; the rules are
-the game's. Everything is batched: [tree] stands for all game copies and goal draws together. Two
-searches share it: `coplay.search.closed_loop` keeps one sampled future per edge, as the paper does;
-`coplay.search.open_loop` draws the others' actions anew at each visit.
+the game's. Everything is batched: [tree] stands for all game copies and samples of goals
+together. Two searches share it: `coplay.search.closed_loop` keeps one sampled future per edge, as
+the paper does; `coplay.search.open_loop` samples the others' actions at each visit.
 """
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -16,48 +16,19 @@ from jaxtyping import Array, Bool, Float, Int, UInt32
 from coplay.core.game import Game, Observation, State
 from coplay.nn import categorical
 
-Hypothesis = (
-    Any  # what a world believes of the others along a future: a pytree of arrays [tree, ...]
-)
-
-
-class SearchConfig(NamedTuple):
-    """How to search.
-
-    simulations: how many. depth: the longest future, in steps. discount: of future rewards.
-    exploration: c of PUCT. method: puct or gumbel. resample: draw the others' actions anew at each
-    visit. shared: each simulation begins with a mind of its own (`Simulator.resample_hypothesis`),
-    so that one
-    tree stands for all that may be on the others' minds (only with `resample`). normalise: Q values
-    between 0 and 1 among siblings while searching (PUCT). sweep: PUCT first tries every legal
-    action of the root once, so that their Q values can be compared. backup: Q of the root from the
-    mean of all simulations, as searches count, or from the best future that was found (not with
-    `resample`). backend: whose trees, our own or those of mctx (not with `resample`); both find the
-    same.
-    """
-
-    simulations: int = 32
-    depth: int = 8
-    discount: float = 0.95
-    exploration: float = 1.25
-    method: Literal["puct", "gumbel"] = "puct"
-    resample: bool = False
-    shared: bool = False
-    normalise: bool = True
-    sweep: bool = True
-    backup: Literal["mean", "best"] = "mean"
-    backend: Literal["coplay", "mctx"] = "coplay"
+Hypothesis = Any
+"""What a simulator assumes of the others along a future: a pytree of arrays [tree, ...]."""
 
 
 class Simulator(eqx.Module):
     """What a planner expects, of trees [tree]. States have the planner in seat 0."""
 
     def prepared(self, game: Game) -> "Simulator":
-        """The same world with all that can be worked out once for a whole search."""
+        """The same simulator with all that can be computed once for a whole search."""
         return self
 
     def of_trees(self, trees: Int[Array, " some"]) -> "Simulator":
-        """The same world for some of the trees: all that is kept by tree, of these."""
+        """The same simulator for some of the trees: what it keeps per tree, of these trees."""
         return self
 
     def others(
@@ -75,8 +46,7 @@ class Simulator(eqx.Module):
     def resample_hypothesis(
         self, uniform: Float[Array, "tree other"], hypothesis: Hypothesis
     ) -> Hypothesis:
-        """What the others may have in mind instead of `hypothesis`, drawn by `uniform` in [0,
-        1)."""
+        """Another hypothesis of the same root, sampled by `uniform` in [0, 1)."""
         return hypothesis
 
     def planner_reward(
@@ -93,16 +63,15 @@ class Simulator(eqx.Module):
         after: State,
         hypothesis: Hypothesis,
     ) -> Hypothesis:
-        """What is believed of the others after a step; `uniform` in [0, 1) for what must be
-        drawn."""
+        """The hypothesis after a step; `uniform` in [0, 1) for what must be sampled."""
         return hypothesis
 
 
 class Position(NamedTuple):
-    """A point of an imagined future, [tree, ...].
+    """A point of a simulated future, [tree, ...].
 
     over: the future has ended for the planner.
-    seed: of all that is drawn after this point.
+    seed: of all that is sampled after this point.
     """
 
     state: State
@@ -127,7 +96,7 @@ class RootValues(NamedTuple):
 
 
 def mix_bits(words: UInt32[Array, "*shape"]) -> UInt32[Array, "*shape"]:
-    """Well-mixed words (the last steps of MurmurHash3): cheap randomness for imagined futures."""
+    """Well-mixed words (the last steps of MurmurHash3): cheap randomness for simulated futures."""
     words = (words ^ (words >> 16)) * jnp.uint32(0x85EBCA6B)
     words = (words ^ (words >> 13)) * jnp.uint32(0xC2B2AE35)
     return words ^ (words >> 16)
@@ -148,8 +117,8 @@ def begin(
 def co_player_cdf(
     simulator: Simulator, game: Game, position: Position
 ) -> Float[Array, "tree other action"]:
-    """What the others are expected to do at a position (`Simulator.others`), ready to be drawn from
-    (`categorical.cdf`)."""
+    """What the others are expected to do at a position (`Simulator.others`), as the cdf to sample
+    from."""
     state = position.state
     others = simulator.others(game, jax.vmap(game.observe)(state), state, position.hypothesis)
     return categorical.cdf(jnp.exp(others))
@@ -163,7 +132,7 @@ def advance(
     others: Float[Array, "tree other action"],
     action: Int[Array, " tree"],
 ) -> tuple[Position, SimulatedStep]:
-    """One imagined step: the others act as they are `co_player_cdf` to, their actions drawn by the
+    """One simulated step. The others' actions are sampled from `others` (`co_player_cdf`), by the
     position's seed and the own action.
 
     The same action at the same position always has the same outcome, and different positions and

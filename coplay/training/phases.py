@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from coplay.core.config import get_field
 from coplay.core.game import Game
 from coplay.core.group import Group, group_players
 from coplay.core.learner import Learner
@@ -26,7 +27,7 @@ class Phase:
 
     learners: all learners of the run, each with its active seats in this phase (maybe none).
     others: groups of the players that do not learn.
-    parts: what each learner begins with (`Learner.init`), by the name of its field; none: nothing.
+    parts: what each learner begins with (`Learner.init`), by the path of its field; none: nothing.
     """
 
     start: int
@@ -55,11 +56,11 @@ def plan_phases(config: TrainConfig, game: Game) -> list[Phase]:
 
 
 def load_parts(config: Any, game: Game) -> dict[str, Any]:
-    """Everything that a learner's configuration says to begin with, by the name of the field:
+    """Everything that a learner's configuration says to begin with, by the path of the field:
     pretrained models, and (learner, state) of runs."""
-    runs = {name: getattr(config, name) for name in getattr(config, "taken_over", ())}
+    runs = {path: get_field(config, path) for path in getattr(config, "taken_over", ())}
     return load_models(config, game) | {
-        name: load_learner(entry) for name, entry in runs.items() if entry
+        path: load_learner(entry) for path, entry in runs.items() if entry
     }
 
 

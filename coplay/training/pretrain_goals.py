@@ -13,26 +13,20 @@ from coplay.core.errors import UserError
 from coplay.core.game import Observation
 from coplay.matches.bayes_filter import Filtered, filtered
 from coplay.matches.dataset import Dataset, Samples, horizon_of, packed, samples_of
-from coplay.models.goal_codes import (
-    GoalConfig,
-    GoalModel,
-    Steps,
-    goal_loss,
-    new_goal_model,
-    refuse_unknown_features,
-)
+from coplay.models.goal_codes import GoalModel, Steps, new_goal_model, refuse_unknown_features
+from coplay.models.goal_loss import goal_loss
 from coplay.models.opponent_model import rank
 from coplay.nn.networks import view_shape
 from coplay.training.players import make_player
 from coplay.training.pretrain import DataSplit, Say, Task, fit, write_pretrained
-from coplay.training.pretrained import FitConfig
+from coplay.training.pretrained import FitConfig, PretrainedGoalsConfig
 
 
 class ChunkedSamples(NamedTuple):
-    """Samples on the device, and where each is in the lines that recurrent networks run over.
+    """Samples on the device, and where each is in the chunks that recurrent networks run over.
 
-    slots: [chunk, slot] row numbers, -1: empty. place: [row] line * slots + slot.
-    units: width of the memory that lines begin with.
+    slots: [chunk, slot] row numbers, -1: empty. place: [row] chunk * slots + slot.
+    units: width of the memory that chunks begin with.
     """
 
     samples: Samples
@@ -41,7 +35,7 @@ class ChunkedSamples(NamedTuple):
     units: int
 
     def steps(self, chunks_: Int[Array, " chunk"]) -> Steps:
-        """Some of the lines."""
+        """Some of the chunks."""
         rows = self.slots[chunks_]
         alive, index = rows >= 0, jnp.maximum(rows, 0)
         picked = jax.tree.map(lambda x: x[index], self.samples)
@@ -68,7 +62,7 @@ class ChunkedSamples(NamedTuple):
 
 
 def chunk_samples(samples: Samples, length: int, units: int) -> ChunkedSamples:
-    """Samples packed into lines of `length` slots."""
+    """Samples packed into chunks of `length` slots."""
     slots = packed(samples.segment, length)
     place = np.empty(len(samples.segment), np.int64)
     flat = slots.reshape(-1)
@@ -127,20 +121,26 @@ def shares(
     return found
 
 
-def fresh_model(dataset: Dataset, config: GoalConfig, seed: int) -> GoalModel:
+def fresh_model(dataset: Dataset, config: PretrainedGoalsConfig, seed: int) -> GoalModel:
     game = dataset.game
     refuse_unknown_features(game)
     return new_goal_model(config, view_shape(game), game.seats, jax.random.key(seed))
 
 
 def pretrain_goals(
-    data: Path, dataset: Dataset, config: GoalConfig, options: FitConfig, out: Path, say: Say
+    data: Path,
+    dataset: Dataset,
+    config: PretrainedGoalsConfig,
+    options: FitConfig,
+    out: Path,
+    say: Say,
 ) -> dict[str, Any]:
     """Train, measure on held-out episodes, write the folder; the summary."""
     source = DataSplit.of(data, dataset, options)
     length = horizon_of(dataset.game)
+    start = fresh_model(dataset, config, options.seed)
     chunks, test = (
-        chunk_samples(samples_of(part, config.discount), length, config.remembered)
+        chunk_samples(samples_of(part, config.discount), length, start.memory_size)
         for part in (source.train, source.held)
     )
     best = best_of(source.held)
@@ -159,8 +159,9 @@ def pretrain_goals(
     def loss(
         model: GoalModel, batch: Steps, key: PRNGKeyArray, progress: Float[Array, ""]
     ) -> tuple[Float[Array, ""], dict[str, Float[Array, ""]]]:
-        warm = jnp.minimum(progress / config.anneal, 1.0) if config.anneal else jnp.float32(1)
-        return goal_loss(model, batch, key, warm)
+        share = config.anneal
+        kl_scale = jnp.minimum(progress / share, 1.0) if share else jnp.float32(1)
+        return goal_loss(model, batch, key, kl_scale)
 
     task = Task(
         items=chunks.slots.shape[0],
@@ -169,11 +170,11 @@ def pretrain_goals(
         loss=loss,
         measure=measure,
     )
-    model, record = fit(fresh_model(dataset, config, options.seed), task, options, say)
+    model, record = fit(start, task, options, say)
     figures = {name: record[-1][name] for name in ("top1", "top3")}
     if best is not None:
-        top = shares(*rows, best.action, dataset.kinds, "best_top1")
-        figures |= {**top, "share_of_best": record[-1]["top1"] / top["best_top1"]}
+        top = shares(*rows, best.action, dataset.kinds, "bayes_top1")
+        figures |= {**top, "share_of_bayes": record[-1]["top1"] / top["bayes_top1"]}
     return write_pretrained(out, "goals", source, config, options, model, record, figures)
 
 

@@ -14,8 +14,8 @@ from coplay.matches.world_model_quality import figures, step_errors
 from coplay.models.world_model import (
     UNKNOWN,
     Transition,
-    WorldConfig,
     WorldModel,
+    WorldModelConfig,
     refuse_unseen,
     world_loss,
 )
@@ -31,7 +31,7 @@ def reward_values(reward: np.ndarray, most: int) -> np.ndarray:
 
 
 def pretrain_world(
-    data: Path, dataset: Dataset, config: WorldConfig, options: FitConfig, out: Path, say: Say
+    data: Path, dataset: Dataset, config: WorldModelConfig, options: FitConfig, out: Path, say: Say
 ) -> dict[str, Any]:
     """Train, measure on held-out episodes, write the folder; the summary."""
     game = dataset.game

@@ -8,12 +8,20 @@ from typing import Annotated, Any
 
 import jax
 
-from coplay.core.config import Config, PositiveInt, Range, Seed, from_json
+from coplay.core.config import (
+    Config,
+    PositiveInt,
+    Range,
+    Seed,
+    Share,
+    from_json,
+    get_field,
+)
 from coplay.core.errors import UserError
 from coplay.core.game import Game
 from coplay.games.registry import game_parts
-from coplay.models.goal_codes import GoalConfig, GoalModel
-from coplay.models.world_model import WorldConfig, WorldModel, new_world_model, refuse_unseen
+from coplay.models.goal_codes import GoalModel, GoalModelConfig
+from coplay.models.world_model import WorldModel, WorldModelConfig, new_world_model, refuse_unseen
 from coplay.nn.networks import view_shape
 from coplay.rl.optimisers import OptimiserConfig
 from coplay.training import checkpoints
@@ -37,6 +45,16 @@ class FitConfig(Config):
     """Share of the episodes that is not learned from, to measure by."""
     seed: Seed = 0
     """Seed of all randomness."""
+
+
+@dataclass(frozen=True)
+class PretrainedGoalsConfig(GoalModelConfig):
+    """Goal codes and the opponent model that is given them, trained on a dataset."""
+
+    anneal: Share = 0.2
+    """Share of the training during which the weights of KL terms grow from 0."""
+    discount: Share = 0.95
+    """Discount of the rewards that the selector's value predicts."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +118,7 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
 
 def load_goals(folder: Path) -> tuple[GoalModel, Any]:
     """A pretrained goal model, and what its folder says about it."""
-    about = read_pretrained(folder, "goals", GoalConfig)
+    about = read_pretrained(folder, "goals", PretrainedGoalsConfig)
     game = about.made_game
     like = jax.eval_shape(
         lambda key: GoalModel(about.model, view_shape(game), game.seats, key), jax.random.key(0)
@@ -108,7 +126,7 @@ def load_goals(folder: Path) -> tuple[GoalModel, Any]:
     return load_weights(folder, like), about
 
 
-def fresh_world(game: Game, config: WorldConfig, seed: int) -> WorldModel:
+def fresh_world(game: Game, config: WorldModelConfig, seed: int) -> WorldModel:
     refuse_unseen(game)
     planes = view_shape(game).planes[2]
     return new_world_model(config, planes, game.seats, game.actions, jax.random.key(seed))
@@ -116,15 +134,15 @@ def fresh_world(game: Game, config: WorldConfig, seed: int) -> WorldModel:
 
 def load_world(folder: Path) -> tuple[WorldModel, Any]:
     """A pretrained world model, and what its folder says about it."""
-    about = read_pretrained(folder, "world-model", WorldConfig)
+    about = read_pretrained(folder, "world-model", WorldModelConfig)
     game = about.made_game
     like = jax.eval_shape(lambda: fresh_world(game, about.model, 0))
     return load_weights(folder, like), about
 
 
 MODELS: dict[str, Callable[[Path], tuple[Any, Any]]] = {
-    "goals": load_goals,
-    "world_model": load_world,
+    "goals.from": load_goals,
+    "world_model.from": load_world,
 }
 """The field of a learner's configuration that names a folder -> what loads it."""
 
@@ -133,10 +151,10 @@ def load_models(config: Any, game: Game) -> dict[str, Any]:
     """The pretrained models that a learner's configuration names; an error if one is of another
     game."""
     models = {}
-    for name in getattr(config, "pretrained", ()):
-        if folder := getattr(config, name):
-            model, about = MODELS[name](Path(folder))
+    for path in getattr(config, "pretrained", ()):
+        if folder := get_field(config, path):
+            model, about = MODELS[path](Path(folder))
             if (about.game_name, about.game) != (game.name, getattr(game, "config", None)):
-                raise UserError(f"{name} '{folder}' is of another game or another board")
-            models[name] = model
+                raise UserError(f"{path} '{folder}' is of another game or another board")
+            models[path] = model
     return models

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from coplay.core.config import parse_fields
+from coplay.core.config import get_field, leaves, parse_fields, with_fields
 from coplay.core.errors import UserError, unknown
 from coplay.core.files import write_json
 from coplay.core.game import Game
@@ -78,14 +78,15 @@ class RunFolder:
     def write_config(self, config: TrainConfig) -> None:
         """Also copies the pretrained models that the run begins with (`pretrained` of a learner's
         configuration), so that the run can be moved and they may be deleted."""
-        for name in getattr(config.learner, "pretrained", ()):
-            source, copy = getattr(config.learner, name), self._copy(name)
+        for path in getattr(config.learner, "pretrained", ()):
+            source, copy = get_field(config.learner, path), self._copy(path)
             if source and not (self.exists() and copy.exists()):
                 shutil.copytree(source, copy, dirs_exist_ok=True)
         write_json(self.config_file, {"coplay": VERSION} | config.as_json())
 
-    def _copy(self, name: str) -> Path:
-        return self.path / "began_with" / name
+    def _copy(self, path: str) -> Path:
+        """Where the run keeps the model that the field at `path` names, such as goals.from."""
+        return self.path / "began_with" / path.partition(".")[0]
 
     def read_config(self) -> TrainConfig:
         if not self.exists():
@@ -97,10 +98,10 @@ class RunFolder:
         folder. Pretrained models are its own copies, of which only the shapes matter now, and what
         else it took over (`taken_over`) is in its checkpoints."""
         learner = config.learner
-        own = {name: str(self._copy(name)) for name in getattr(learner, "pretrained", ())}
-        own = {name: copy for name, copy in own.items() if Path(copy).exists()}
-        taken = {name: "" for name in getattr(learner, "taken_over", ())}
-        return dataclasses.replace(config, learner=dataclasses.replace(learner, **own, **taken))
+        own = {path: str(self._copy(path)) for path in getattr(learner, "pretrained", ())}
+        own = {path: copy for path, copy in own.items() if Path(copy).exists()}
+        taken = {path: "" for path in getattr(learner, "taken_over", ())}
+        return dataclasses.replace(config, learner=with_fields(learner, own | taken))
 
     def read_summary(self) -> dict[str, Any] | None:
         if not self.summary_file.exists():
@@ -187,9 +188,10 @@ def _of_seat(opened: _Opened, game: Game, seat: int) -> tuple[Learner, Any, int]
     entry = opened.entry
     learner, state, seat = opened.of_seat(seat)
     _check_same_game(entry, opened.run, make_game_of(opened.run), game)
+    settable = play_fields(learner)
     for option in opened.fields:
-        if option.partition("=")[0] not in learner.play_fields:
-            valid = ["seat=N", "seed=N", "best", *(f"{name}=…" for name in learner.play_fields)]
+        if option.partition("=")[0].replace("-", "_") not in settable:
+            valid = ["seat=N", "seed=N", "best", *(f"{path}=…" for path in settable)]
             raise unknown(f"option in '{entry}'", option, valid)
     config = playing(learner.config)
     if opened.fields:
@@ -199,10 +201,19 @@ def _of_seat(opened: _Opened, game: Game, seat: int) -> tuple[Learner, Any, int]
 
 def playing(config: Any) -> Any:
     """A learner's configuration with its defaults for playing, where the run left them alone."""
-    usual = {field.name: field.default for field in dataclasses.fields(config)}
+    usual = {leaf.path: leaf.default for leaf in leaves(config)}
     better = getattr(config, "play_defaults", {})
-    left = {name: value for name, value in better.items() if getattr(config, name) == usual[name]}
-    return dataclasses.replace(config, **left)
+    left = {path: value for path, value in better.items() if get_field(config, path) == usual[path]}
+    return with_fields(config, left)
+
+
+def play_fields(learner: Learner) -> list[str]:
+    """The fields that may be set for a player of a run, those of parts one by one."""
+    return [
+        leaf.path
+        for leaf in leaves(learner.config)
+        if any(f"{leaf.path}.".startswith(f"{path}.") for path in learner.play_fields)
+    ]
 
 
 def _open(entry: str) -> _Opened:

@@ -25,8 +25,8 @@ from coplay.models.world_model import (
     WAYS,
     Beliefs,
     Transition,
-    WorldConfig,
     WorldModel,
+    WorldModelConfig,
     expected_board,
     likely_board,
     refuse_unseen,
@@ -55,7 +55,7 @@ def played(name: str) -> tuple[Any, Samples]:
 
 def random_model(name: str) -> WorldModel:
     game, samples = played(name)
-    config = WorldConfig(channels=6, width=5, reward_values=12)
+    config = WorldModelConfig(channels=6, width=5, reward_values=12)
     values = reward_values(samples.reward, 12)
     shapes = eqx.filter_eval_shape(
         lambda key: WorldModel(config, samples.planes.shape[-1], game.seats, game.actions, key),

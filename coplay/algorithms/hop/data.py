@@ -5,9 +5,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Integer
+from jaxtyping import Array, Bool, Float, Int, Integer, Shaped
 
 from coplay.core.game import Observation
+from coplay.models.personas import NO_PERSONA
+from coplay.nn.networks import ViewShape
 
 
 class ReplayRows(NamedTuple):
@@ -16,9 +18,9 @@ class ReplayRows(NamedTuple):
 
     observation: [row, seat] ego views. alive: in the game. action: as executed.
     goal: [row, seat, feature] of the goal the seat turned out to have; labelled: it is known.
-    character: [row, seat] who the seat was (`coplay.models.personas`), as far as it is an own one.
-    told: [row, own, input] what actor and critic were told (`belief_context`), but for the drive.
-    policy: [row, own, action] what the search chose from. target: [row, own] discounted return.
+    persona: [row, seat] of own seats (`coplay.models.personas`); `NO_PERSONA` of all others.
+    context: [row, own, input] what actor and critic saw beside the view (`belief_context`).
+    policy: [row, own, action] by which the seat acted. target: [row, own] discounted return.
     """
 
     observation: Observation
@@ -33,16 +35,17 @@ class ReplayRows(NamedTuple):
 
 
 class RolloutInfo(NamedTuple):
-    """Beside the rows and the trajectory of the own seats.
+    """What an update needs beside the rows and the trajectory of the own seats.
 
     episode: [time + 1, copy] number of the episode, also after the last step.
-    worth: [time, copy, own, drive] of each step to players with each drive, and at last without.
-    surest: [row, seat] probability of the action that a seat was most likely to choose, by the
-        policy it acted by.
+    persona_rewards: [time, copy, own, persona] what each step is worth with each persona, and last
+        without one.
+    oracle: [row, seat] probability of the most probable action of a seat, by the policy it acted
+        by.
     """
 
     episode: Int[Array, "time copy"]
-    persona_rewards: Float[Array, "time copy own drive"]
+    persona_rewards: Float[Array, "time copy own persona"]
     oracle: Float[Array, "row seat"]
 
 
@@ -55,12 +58,54 @@ class Pairs(NamedTuple):
     mask: Bool[Array, "*set sample"]
 
 
+def empty_replay(
+    capacity: int, shape: ViewShape, seats: int, own: int, goal: int, context: int
+) -> ReplayRows:
+    """A replay of zeros, in the shapes of a rollout's rows.
+
+    seats: of the game. own: seats with parameters. goal, context: numbers of a goal and a context.
+    """
+    size = (capacity, seats)
+    return ReplayRows(
+        observation=Observation(
+            planes=jnp.zeros((*size, *shape.planes), bool),
+            features=jnp.zeros((*size, shape.features)),
+            legal=jnp.ones((*size, shape.actions), bool),
+        ),
+        alive=jnp.zeros(size, bool),
+        action=jnp.zeros(size, jnp.int8),
+        goal=jnp.zeros((*size, goal)),
+        labelled=jnp.zeros(size, bool),
+        persona=jnp.full(size, NO_PERSONA, jnp.int8),
+        context=jnp.zeros((capacity, own, context)),
+        policy=jnp.zeros((capacity, own, shape.actions)),
+        target=jnp.zeros((capacity, own)),
+    )
+
+
+def append(replay: ReplayRows, new: ReplayRows, columns: np.ndarray) -> ReplayRows:
+    """The replay after new rows: the newest last, the oldest left out. Its own columns are all
+    seats with parameters; `columns` says which of them the own columns of `new` are."""
+    own = replay.policy.shape[1]
+
+    def widened(x: Shaped[Array, "row active *rest"]) -> Shaped[Array, "row own *rest"]:
+        wide = (x.shape[0], own, *x.shape[2:])
+        return jnp.zeros(wide, x.dtype).at[:, columns].set(x)
+
+    new = new._replace(
+        context=widened(new.context), policy=widened(new.policy), target=widened(new.target)
+    )
+    return jax.tree.map(
+        lambda old, x: jnp.concatenate([old, x.astype(old.dtype)])[-old.shape[0] :], replay, new
+    )
+
+
 def equal_shares(
     replay: ReplayRows, filled: Int[Array, ""], personas: int
 ) -> Float[Array, "row seat"]:
-    """By which chance to draw each row for each seat, summed up along the rows: only steps in which
-    it was in the game and not aimless, and as many of the one character as of the other. Who goes
-    straight for what it wants is out of the game soon, and has few steps to learn from."""
+    """The cdf over the rows by which to sample them for each seat: only steps in which it was in
+    the game and not the random persona, and as many of each persona. A persona that goes straight
+    for its goal leaves the game soon and has few steps to learn from."""
     rows = replay.alive.shape[0]
     there = replay.alive & (jnp.arange(rows) >= rows - filled)[:, None]
     kinds = jnp.arange(-1, personas)
@@ -74,7 +119,7 @@ def equal_shares(
 def draw_rows(
     shares: Float[Array, "row seat"], uniform: Float[Array, "*batch"]
 ) -> Int[Array, "seat *batch"]:
-    """Rows by their shares, the same `uniform` in [0, 1) for every seat."""
+    """Rows sampled by `equal_shares`, with the same `uniform` in [0, 1) for every seat."""
     last = shares.shape[0] - 1
     found = jax.vmap(lambda share: jnp.searchsorted(share, uniform * share[-1], side="right"))
     return jnp.minimum(found(shares.T), last)

@@ -1,10 +1,10 @@
 """HOP: beliefs over the goals of others, models of others given their goals, and planning.
 
-The player (`player.py`) keeps a belief about every co-player, draws goals from it,
-searches the game once per draw with co-players that act by its opponent models, and acts by the
-averaged values. The learner (`HOP`) improves three things from what was played: an actor towards
-what the search chose, a critic towards the returns, and the opponent models towards what co-players
-really did, given the goals they turned out to have.
+The player (`player.py`) keeps a belief about every co-player, samples goals from it, searches the
+game once per sample with co-players that act by its opponent models, and acts by the mean of the
+values. The learner (`HOP`) improves three things from what was played: an actor towards the policy
+of the search, a critic towards the returns, and the opponent models towards what co-players did,
+given the goals they turned out to have.
 """
 
 import dataclasses
@@ -18,38 +18,48 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from coplay.algorithms.hop.config import HOPConfig
 from coplay.algorithms.hop.data import (
     Pairs,
     ReplayRows,
     RolloutInfo,
+    append,
     draw_rows,
+    empty_replay,
     equal_shares,
     picked,
 )
-from coplay.algorithms.hop.networks import Networks, new_networks, warm_started
+from coplay.algorithms.hop.networks import (
+    Networks,
+    actor_loss,
+    critic_loss,
+    new_networks,
+    opponent_loss,
+    warm_started,
+)
 from coplay.algorithms.hop.player import HOPPlayer, goals_of, refuse_partial_views
 from coplay.core.errors import UserError
 from coplay.core.game import Game, Observation
-from coplay.core.goals import hindsight
+from coplay.core.goals import Goals, hindsight
 from coplay.core.group import Group
 from coplay.core.learner import Learner
 from coplay.core.numerics import masked_mean
-from coplay.core.trajectory import Trajectory, seat_keys
+from coplay.core.trajectory import Trajectory
 from coplay.models.goal_simulator import belief_context
-from coplay.models.opponent_model import accuracy, cross_entropy, predict
+from coplay.models.opponent_model import accuracy, predict
 from coplay.models.personas import NO_PERSONA, PersonaSeed
 from coplay.nn import categorical
 from coplay.nn.networks import Network, ViewShape, flatten
+from coplay.rl import parameter_sets as sets
 from coplay.rl.advantages import explained_variance, gae
+from coplay.rl.optimisers import make_optimiser
 
 
 class HOPState(NamedTuple):
-    """What learning changes. optimiser: one for each network, like them. salt: [seat] of the
-    characters of the seats that learn. replay: the newest rows last; filled: [] how many of them
-    are real."""
+    """What learning changes. optimiser: one for each network, like them. persona_seed: [seat] of
+    the seats that learn. replay: the newest rows last; filled: [] how many of them are real."""
 
     networks: Networks
     optimiser: Networks
@@ -60,7 +70,7 @@ class HOPState(NamedTuple):
 
 class HOP(Learner):
     """See the module docstring. With `parameters=shared` all active seats are one set. strangers:
-    the others are not of this run, and nobody takes on a character."""
+    the others are not of this run, and nobody has a persona."""
 
     config: HOPConfig = eqx.field(static=True)
     shape: ViewShape
@@ -73,7 +83,7 @@ class HOP(Learner):
 
     @property
     def declared_inputs(self) -> tuple[str, ...]:
-        if self.config.planner == "on":
+        if self.config.planner == "search":
             return ("state", "memory")
         return ("view",) if self.config.direct_om else ("view", "memory")
 
@@ -99,14 +109,14 @@ class HOP(Learner):
         streams: Int[Array, " seat"],
         parts: Mapping[str, Any] = MappingProxyType({}),
     ) -> HOPState:
-        keys = seat_keys(key, streams)[np.array(self.seats)] if self._separate else key[None]
+        keys = sets.set_keys(self, key, streams)
         others, context = self.game_seats - 1, self._context_size
         networks = jax.vmap(
             lambda key: new_networks(self.config, self.shape, others, context, key)
         )(keys)
         if "warm_start" in parts:
             learner, state = parts["warm_start"]
-            path, separate = self.config.warm_start, self._separate
+            path, separate = self.config.warm_start, sets.separate(self)
             networks = warm_started(path, learner, state, networks, self.seats, separate, context)
         optimiser = Networks(
             jax.vmap(self._optimiser.init)(networks.actor),
@@ -120,52 +130,33 @@ class HOP(Learner):
 
     @property
     def _context_size(self) -> int:
-        """How many numbers actor and critic are told beside the ego view (`belief_context`)."""
-        goal = 0 if self.config.direct_om else self.shape.goal_features + self.config.expects_random
+        """How many numbers actor and critic see beside the ego view (`belief_context`)."""
+        goal = 0 if self.config.direct_om else self.shape.goal_features + self.config.random_goal
         return self.shape.personas + (self.game_seats - 1) * goal
 
     def _empty_replay(self) -> ReplayRows:
-        """A replay of zeros, in the shapes of `training_data`."""
-        rows, seats, own = self.config.replay, self.game_seats, len(self.seats)
-        shape = self.shape
-        goal = 0 if self.config.direct_om else shape.goal_features
-        return ReplayRows(
-            observation=Observation(
-                planes=jnp.zeros((rows, seats, *shape.planes), bool),
-                features=jnp.zeros((rows, seats, shape.features)),
-                legal=jnp.ones((rows, seats, shape.actions), bool),
-            ),
-            alive=jnp.zeros((rows, seats), bool),
-            action=jnp.zeros((rows, seats), jnp.int8),
-            goal=jnp.zeros((rows, seats, goal)),
-            labelled=jnp.zeros((rows, seats), bool),
-            persona=jnp.full((rows, seats), NO_PERSONA, jnp.int8),
-            context=jnp.zeros((rows, own, self._context_size)),
-            policy=jnp.zeros((rows, own, shape.actions)),
-            target=jnp.zeros((rows, own)),
+        goal = 0 if self.config.direct_om else self.shape.goal_features
+        return empty_replay(
+            self.config.replay.capacity,
+            self.shape,
+            self.game_seats,
+            len(self.seats),
+            goal,
+            self._context_size,
         )
-
-    @property
-    def _separate(self) -> bool:
-        return self.config.parameters == "separate"
 
     @property
     def _optimiser(self) -> optax.GradientTransformation:
-        return optax.chain(
-            optax.clip_by_global_norm(self.config.gradient_clip),
-            optax.adam(self.config.learning_rate, eps=1e-5),
-        )
+        return make_optimiser(self.config.optimiser)
 
     @property
     def _rows(self) -> np.ndarray:
-        """Which parameter sets the active seats use, in their order."""
-        if not self._separate:
-            return np.zeros(len(self.active), int)
-        return np.array([self.seats.index(seat) for seat in self.active])
+        """[own] the parameter sets of the active seats."""
+        return np.broadcast_to(sets.set_rows(self), len(self.active))
 
     @property
     def _columns(self) -> np.ndarray:
-        """Which of the seats with parameters the active ones are, in their order."""
+        """[own] which of the seats with parameters the active ones are."""
         return np.array([self.seats.index(seat) for seat in self.active])
 
     def group(self, state: HOPState) -> Group:
@@ -194,14 +185,14 @@ class HOP(Learner):
         )
 
     def player(self, state: HOPState, seat: int, greedy: bool = False) -> HOPPlayer:
-        row = self.seats.index(seat) if self._separate else 0
+        row = self.seats.index(seat) if sets.separate(self) else 0
         networks = jax.tree.map(lambda x: x[row], state.networks)
         greedy = greedy or self.config.evaluation == "greedy"
         return self._player(networks, PersonaSeed(jnp.uint32(0), jnp.uint32(0)), greedy)
 
     def alone(self, state: HOPState, seat: int, at: int) -> tuple["HOP", HOPState]:
         """With an empty replay: what was played among others says little about new co-players."""
-        row = self.seats.index(seat) if self._separate else 0
+        row = self.seats.index(seat) if sets.separate(self) else 0
         learner = dataclasses.replace(self, seats=(at,), active=(at,), strangers=True)
         networks, optimiser = jax.tree.map(
             lambda x: x[row : row + 1], (state.networks, state.optimiser)
@@ -217,31 +208,15 @@ class HOP(Learner):
         self, game: Game, trajectory: Trajectory
     ) -> tuple[ReplayRows, Trajectory, RolloutInfo]:
         """All seats' ego views and executed actions with goals in hindsight, and the own part of
-        the trajectory; targets and characters are filled in by `update`."""
+        the trajectory. `update` fills in targets and personas."""
         steps, copies, seats = trajectory.alive.shape
         executed = jax.vmap(jax.vmap(game.last_actions))(trajectory.after)
-        own = np.array(self.active)
-        reward, goals = trajectory.reward[:, :, own], game.goals
-        persona_rewards = reward[..., None]
-        if goals is not None:
-            realised = jax.vmap(jax.vmap(goals.realised))(trajectory.state, trajectory.after)
-            personas = jnp.append(jnp.arange(self.shape.personas), NO_PERSONA)
-            persona_rewards = jax.vmap(
-                lambda persona: goals.persona_reward(
-                    jnp.broadcast_to(persona, reward.shape), reward, realised[:, :, own]
-                ),
-                out_axes=-1,
-            )(personas)
-        if self.config.direct_om:
-            goal = jnp.zeros((steps, copies, seats, 0))
-            labelled = jnp.ones((steps, copies, seats), bool)
-        else:
-            assert goals is not None
-            label = hindsight(realised, trajectory.over, goals.unrealised)
-            features = jax.vmap(jax.vmap(goals.features))(trajectory.state)
-            chosen = label[..., None] == jnp.arange(features.shape[-2])
-            goal = jnp.sum(jnp.where(chosen[..., None], features, 0.0), axis=-2)
-            labelled = label >= 0
+        own, realised = np.array(self.active), None
+        persona_rewards = trajectory.reward[:, :, own][..., None]
+        if game.goals is not None:
+            realised = jax.vmap(jax.vmap(game.goals.realised))(trajectory.state, trajectory.after)
+            persona_rewards = self._persona_rewards(game.goals, trajectory, realised)
+        goal, labelled = self._goals_in_hindsight(game, trajectory, realised)
         everyone = ReplayRows(
             observation=trajectory.observation,
             alive=trajectory.alive,
@@ -249,7 +224,7 @@ class HOP(Learner):
             goal=goal,
             labelled=labelled,
             persona=jnp.full((steps, copies, seats), NO_PERSONA, jnp.int8),
-            context=self._believed(game, trajectory),
+            context=self._context(game, trajectory),
             policy=jnp.exp(trajectory.log_policy[:, :, own]),
             target=jnp.zeros((steps, copies, len(own))),
         )
@@ -260,8 +235,36 @@ class HOP(Learner):
         info = RolloutInfo(jnp.concatenate([trajectory.episode, last]), persona_rewards, oracle)
         return rows, super().training_data(game, trajectory), info
 
-    def _believed(self, game: Game, trajectory: Trajectory) -> Float[Array, "time copy own input"]:
-        """What actor and critic of the active seats were told, as if none had a drive."""
+    def _persona_rewards(
+        self, goals: Goals, trajectory: Trajectory, realised: Int[Array, "time copy seat"]
+    ) -> Float[Array, "time copy own persona"]:
+        """What each step is worth to the active seats with each persona, and last without one."""
+        own = np.array(self.active)
+        reward = trajectory.reward[:, :, own]
+        personas = jnp.append(jnp.arange(self.shape.personas), NO_PERSONA)
+        return jax.vmap(
+            lambda persona: goals.persona_reward(
+                jnp.broadcast_to(persona, reward.shape), reward, realised[:, :, own]
+            ),
+            out_axes=-1,
+        )(personas)
+
+    def _goals_in_hindsight(
+        self, game: Game, trajectory: Trajectory, realised: Int[Array, "time copy seat"] | None
+    ) -> tuple[Float[Array, "time copy seat feature"], Bool[Array, "time copy seat"]]:
+        """The features of the goals that seats turned out to have, and whether these are known."""
+        shape = trajectory.alive.shape
+        if self.config.direct_om:
+            return jnp.zeros((*shape, 0)), jnp.ones(shape, bool)
+        assert game.goals is not None and realised is not None
+        label = hindsight(realised, trajectory.over, game.goals.unrealised)
+        features = jax.vmap(jax.vmap(game.goals.features))(trajectory.state)
+        chosen = label[..., None] == jnp.arange(features.shape[-2])
+        goal = jnp.sum(jnp.where(chosen[..., None], features, 0.0), axis=-2)
+        return goal, label >= 0
+
+    def _context(self, game: Game, trajectory: Trajectory) -> Float[Array, "time copy own input"]:
+        """What actor and critic of the active seats saw beside the view, without personas."""
         goals = None if self.config.direct_om else goals_of(game, self.config)
         none = jnp.full(trajectory.over.shape[1], NO_PERSONA)
 
@@ -303,7 +306,7 @@ class HOP(Learner):
             ended,
             jnp.zeros_like(ended),
             self.config.discount,
-            self.config.trace,
+            self.config.gae_lambda,
         )
         return gains + value, value
 
@@ -316,75 +319,81 @@ class HOP(Learner):
         trajectory: tuple[ReplayRows, Trajectory, RolloutInfo],
         progress: Float[Array, ""],
     ) -> tuple[HOPState, dict[str, Float[Array, "seat *action"]]]:
-        config, rows = self.config, self._rows
         new, own, info = trajectory
-        per_seat = jax.tree.map(lambda x: x[rows], state.networks)
-        columns = self._columns
-        persona_seed = jax.tree.map(lambda x: x[columns], state.persona_seed)
-        who = self._characters(persona_seed, info.episode)  # [time + 1, copy, own]
-        seats = np.array(self.active)
-        persona = new.persona.reshape(*own.over.shape, -1)
-        persona = persona.at[:, :, seats].set(who[:-1].astype(jnp.int8))
-        new = new._replace(persona=persona.reshape(new.persona.shape))
-        # The worth of the steps to who each seat was; -1 is the last: without a drive.
-        kinds = jnp.append(jnp.arange(self.shape.personas), NO_PERSONA)
-        mine = who[:-1, ..., None] == kinds
-        reward = jnp.sum(jnp.where(mine, info.persona_rewards, 0.0), axis=-1)
-        persona = (who[:-1, ..., None] == jnp.arange(self.shape.personas)).astype(jnp.float32)
-        context = new.context.reshape(*own.alive.shape, self._context_size)
-        context = context.at[..., : self.shape.personas].set(persona)
-        # Where the last episode goes on, it goes on among the same co-players.
-        target, value = self._targets(per_seat.critic, own, reward, context, context[-1])
-        new = new._replace(
-            context=context.reshape(new.context.shape), target=target.reshape(-1, len(self.active))
-        )
+        per_seat = jax.tree.map(lambda x: x[self._rows], state.networks)
+        personas = self._personas(state.persona_seed, info.episode)
+        new, value = self._with_returns(per_seat.critic, new, own, info, personas)
         metrics = self._prediction_metrics(per_seat.opponents, new, info.oracle)
+        returns = new.target.reshape(value.shape)
         metrics |= {
             "value": masked_mean(value, own.alive, (0, 1)),
             "explained_variance": explained_variance(
-                *(x.reshape(-1, len(self.active)) for x in (value, target, own.alive))
+                *(x.reshape(-1, len(self.active)) for x in (value, returns, own.alive))
             ),
             "entropy": masked_mean(categorical.entropy(own.log_policy), own.alive, (0, 1)),
         }
-        # The replay has a column for every seat with parameters; only active ones are filled.
-        wide = (new.policy.shape[0], len(self.seats))
+        filled = state.filled + new.alive.shape[0]
+        state = state._replace(
+            replay=append(state.replay, new, self._columns),
+            filled=jnp.minimum(filled, self.config.replay.capacity),
+        )
+        state, terms = self._learn(key, state, progress)
+        return state, metrics | terms
 
-        def widened(x: Shaped[Array, "row active *rest"]) -> Shaped[Array, "row own *rest"]:
-            return jnp.zeros((*wide, *x.shape[2:]), x.dtype).at[:, columns].set(x)
-
+    def _with_returns(
+        self,
+        critic: Network,
+        new: ReplayRows,
+        own: Trajectory,
+        info: RolloutInfo,
+        personas: Int[Array, "time copy own"],
+    ) -> tuple[ReplayRows, Float[Array, "time copy own"]]:
+        """The rows with the personas of the active seats, also in their context, and with returns
+        by the rewards of these personas; and the values. critic: [own, ...]."""
+        number, now = self.shape.personas, personas[:-1]
+        everyone = new.persona.reshape(*own.over.shape, -1)
+        everyone = everyone.at[:, :, np.array(self.active)].set(now.astype(jnp.int8))
+        mine = now[..., None] == jnp.append(jnp.arange(number), NO_PERSONA)
+        reward = jnp.sum(jnp.where(mine, info.persona_rewards, 0.0), axis=-1)
+        flags = (now[..., None] == jnp.arange(number)).astype(jnp.float32)
+        context = new.context.reshape(*own.alive.shape, self._context_size)
+        context = context.at[..., :number].set(flags)
+        # Where the last episode goes on, it goes on among the same co-players.
+        target, value = self._targets(critic, own, reward, context, context[-1])
         new = new._replace(
-            context=widened(new.context), policy=widened(new.policy), target=widened(new.target)
+            persona=everyone.reshape(new.persona.shape),
+            context=context.reshape(new.context.shape),
+            target=target.reshape(-1, len(self.active)),
         )
-        replay = jax.tree.map(
-            lambda old, x: jnp.concatenate([old, x.astype(old.dtype)])[-old.shape[0] :],
-            state.replay,
-            new,
-        )
-        filled = jnp.minimum(state.filled + new.alive.shape[0], config.replay)
+        return new, value
 
-        sets = np.unique(rows)
-        networks, optimiser = jax.tree.map(lambda x: x[sets], (state.networks, state.optimiser))
-
-        scale = 1.0 - progress if config.schedule == "linear" else jnp.ones_like(progress)
-
-        uniform = jax.random.uniform(key, (config.updates * config.batch,))
-        index = draw_rows(equal_shares(replay, filled, self.shape.personas), uniform)
-        index = jnp.moveaxis(index.reshape(-1, config.updates, config.batch), 1, 0)
+    def _learn(
+        self, key: PRNGKeyArray, state: HOPState, progress: Float[Array, ""]
+    ) -> tuple[HOPState, dict[str, Float[Array, " seat"]]]:
+        """Gradient steps on samples of the replay, and the mean of the losses by seat."""
+        replay, rows, columns = self.config.replay, self._rows, self._columns
+        own_sets = np.unique(rows)
+        networks, optimiser = jax.tree.map(lambda x: x[own_sets], (state.networks, state.optimiser))
+        linear = self.config.optimiser.schedule == "linear"
+        scale = 1.0 - progress if linear else jnp.ones_like(progress)
+        uniform = jax.random.uniform(key, (replay.updates * replay.batch,))
+        index = draw_rows(equal_shares(state.replay, state.filled, self.shape.personas), uniform)
+        index = jnp.moveaxis(index.reshape(-1, replay.updates, replay.batch), 1, 0)
 
         def one_step(carry: tuple, index: Array) -> tuple[tuple, dict[str, Array]]:
-            batch = picked(replay, index, np.array(self.seats))
+            batch = picked(state.replay, index, np.array(self.seats))
             return self._step(carry[0], carry[1], batch, columns, scale)
 
         (networks, optimiser), terms = jax.lax.scan(one_step, (networks, optimiser), index)
         learned = {name: jnp.mean(values, axis=0) for name, values in terms.items()}
-        each = np.searchsorted(sets, rows)
-        metrics |= {name: values[each] for name, values in learned.items()}
+        each = np.searchsorted(own_sets, rows)
         networks, optimiser = jax.tree.map(
-            lambda old, x: old.at[sets].set(x),
+            lambda old, x: old.at[own_sets].set(x),
             (state.networks, state.optimiser),
             (networks, optimiser),
         )
-        return HOPState(networks, optimiser, state.persona_seed, replay, filled), metrics
+        state = state._replace(networks=networks, optimiser=optimiser)
+        return state, {name: values[each] for name, values in learned.items()}
 
     def _step(
         self,
@@ -400,24 +409,10 @@ class HOP(Learner):
         context = self._own(batch.context[columns])
         view = flatten(self._own(jax.tree.map(lambda x: x[seats], batch.observation)), context)
         legal = self._own(batch.observation.legal[seats])
-        # Acting by chance teaches nothing.
+        # Random actions teach nothing.
         aimed = batch.alive & (batch.persona != self.shape.personas)
         alive = self._own(aimed[seats])
         policy, target = self._own(batch.policy[columns]), self._own(batch.target[columns])
-
-        def actor_loss(
-            actor: Network, view: Array, legal: Array, alive: Array, policy: Array
-        ) -> Array:
-            log_policy = categorical.log_policy(actor(view), legal)
-            return 0.5 * masked_mean(-jnp.sum(policy * log_policy, axis=-1), alive, None)
-
-        def critic_loss(critic: Network, view: Array, alive: Array, target: Array) -> Array:
-            error = jnp.square(critic(view)[..., 0] - target)
-            return 0.5 * masked_mean(error, alive, None)
-
-        def model_loss(model: Network, pairs: Pairs) -> Array:
-            log_probs = predict(model, pairs.observation, pairs.goal)
-            return cross_entropy(log_probs, pairs.action, pairs.mask)
 
         actor, actor_gradient = jax.vmap(jax.value_and_grad(actor_loss))(
             networks.actor, view, legal, alive, policy
@@ -425,7 +420,7 @@ class HOP(Learner):
         critic, critic_gradient = jax.vmap(jax.value_and_grad(critic_loss))(
             networks.critic, view, alive, target
         )
-        model, model_gradient = jax.vmap(jax.vmap(jax.value_and_grad(model_loss)))(
+        model, model_gradient = jax.vmap(jax.vmap(jax.value_and_grad(opponent_loss)))(
             networks.opponents, self._pairs(batch)
         )
         terms = {
@@ -449,12 +444,14 @@ class HOP(Learner):
     def _apply(
         self, scale: Float[Array, ""], network: Network, gradient: Network, state: Any
     ) -> tuple[Network, Any]:
-        step, state = self._optimiser.update(gradient, state)
+        step, state = self._optimiser.update(gradient, state, network)
         return optax.apply_updates(network, optax.tree.scale(scale, step)), state
 
     def _own(self, x: Any) -> Any:
         """[own, sample, ...] as [set, sample, ...]: a set per active seat, or one for all."""
-        return x if self._separate else jax.tree.map(lambda x: x.reshape(1, -1, *x.shape[2:]), x)
+        return (
+            x if sets.separate(self) else jax.tree.map(lambda x: x.reshape(1, -1, *x.shape[2:]), x)
+        )
 
     def _pairs(self, batch: ReplayRows) -> Pairs:
         """What the opponent models learn from, [set, model, sample, ...], of steps [seat, row]."""
@@ -462,14 +459,14 @@ class HOP(Learner):
 
         def turned(x: Shaped[Array, "seat row *rest"]) -> Shaped[Array, "set model sample *rest"]:
             x = x[self._others]  # [own, other, row, ...]
-            if not self._separate:
+            if not sets.separate(self):
                 x = jnp.swapaxes(x, 0, 1).reshape(1, seats - 1, -1, *x.shape[3:])
             if self.config.opponents == "shared":
                 x = x.reshape(x.shape[0], 1, -1, *x.shape[3:])
             return x
 
         mask = batch.alive & batch.labelled
-        if self.config.expects_random:  # there is a model for those that act by chance
+        if self.config.random_goal:  # who acts at random needs no learned model
             mask = mask & (batch.persona != self.shape.personas)
         pairs = Pairs(batch.observation, batch.goal, batch.action, mask)
         pairs = jax.tree.map(turned, pairs)
@@ -480,26 +477,25 @@ class HOP(Learner):
         """[own, other] the co-players of the active seats, the next seat first."""
         return (np.array(self.active)[:, None] + np.arange(1, self.game_seats)) % self.game_seats
 
-    def _characters(
-        self, persona_seed: PersonaSeed, episode: Int[Array, "time copy"]
+    def _personas(
+        self, seeds: PersonaSeed, episode: Int[Array, "time copy"]
     ) -> Int[Array, "time copy own"]:
-        """Who the active seats were."""
+        """The personas of the active seats; seeds: of all seats with parameters."""
         if self.strangers:
             return jnp.full((*episode.shape, len(self.active)), NO_PERSONA)
+        assign, shape = self.config.personas.assign, self.shape
         return jax.vmap(
-            lambda persona_seed: self.config.who(
-                persona_seed, episode, self.shape.personas, self.game_seats
-            ),
-            out_axes=-1,
-        )(persona_seed)
+            lambda seed: assign(seed, episode, shape.personas, self.game_seats), out_axes=-1
+        )(jax.tree.map(lambda x: x[self._columns], seeds))
 
     def _prediction_metrics(
         self, opponents: Network, new: ReplayRows, oracle: Float[Array, "row player"]
     ) -> dict[str, Float[Array, "seat *action"]]:
-        """How well the opponent models of each active seat [own, model, ...] foresee what was just
-        played, before they learn from it, given the goals known in hindsight; `opponent_best`: what
-        nobody can exceed, who knows the policies that were acted by."""
-        each = self if self._separate else dataclasses.replace(self, config=self.config.apart)
+        """How well the opponent models of each active seat [own, model, ...] predict what was just
+        played, before they learn from it, given the goals known in hindsight."""
+        each = (
+            self if sets.separate(self) else dataclasses.replace(self, config=self.config.separated)
+        )
         pairs = each._pairs(jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), new))
         log_probs = jax.vmap(jax.vmap(predict))(opponents, pairs.observation, pairs.goal)
         found = jax.vmap(accuracy)(log_probs, pairs.action, pairs.mask)
@@ -507,8 +503,8 @@ class HOP(Learner):
         best = masked_mean(most.reshape(pairs.mask.shape), pairs.mask, (1, 2))
         return {
             "opponent_top1": found.top1,
-            "opponent_best": best,
-            "opponent_share": found.top1 / jnp.maximum(best, 1e-6),
+            "opponent_oracle_top1": best,
+            "opponent_share_of_oracle": found.top1 / jnp.maximum(best, 1e-6),
             "opponent_top3": found.top3,
             "opponent_count": found.counts,
             "opponent_ratio": found.ratio,

@@ -1,4 +1,4 @@
-"""The networks of HOP: made anew, or begun with those of a PPO run."""
+"""The networks of HOP: new ones, or those of a PPO run to start from; and their losses."""
 
 from typing import Any, NamedTuple
 
@@ -6,13 +6,17 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from coplay.algorithms.hop.config import HOPConfig
+from coplay.algorithms.hop.data import Pairs
 from coplay.algorithms.ppo.learner import PPO, PPOState
 from coplay.core.errors import UserError
 from coplay.core.learner import Learner
-from coplay.nn.networks import Network, ViewShape, network_by
+from coplay.core.numerics import masked_mean
+from coplay.models.opponent_model import cross_entropy, predict
+from coplay.nn import categorical
+from coplay.nn.networks import Network, ViewShape, make_network
 
 
 class Networks(NamedTuple):
@@ -27,18 +31,17 @@ def new_networks(
     config: HOPConfig, shape: ViewShape, others: int, context: int, key: PRNGKeyArray
 ) -> Networks:
     """Networks of one seat with so many co-players; `context`: how many numbers actor and critic
-    see
-    beside the ego view."""
+    see beside the ego view."""
     actor_key, critic_key, opponent_key = jax.random.split(key, 3)
     goal = 0 if config.direct_om else shape.goal_features
     with_goal = ViewShape(shape.planes, shape.features + goal, shape.actions)
     wide = ViewShape(shape.planes, shape.features + context, shape.actions)
     models = others if config.opponents == "separate" else 1
-    opponents = jax.vmap(lambda key: network_by(config, with_goal, shape.actions, key, 0.01))(
-        jax.random.split(opponent_key, models)
-    )
-    actor = network_by(config, wide, shape.actions, actor_key, 0.01)
-    return Networks(actor, network_by(config, wide, 1, critic_key, 1.0), opponents)
+    opponents = jax.vmap(
+        lambda key: make_network(config.network, with_goal, shape.actions, key, 0.01)
+    )(jax.random.split(opponent_key, models))
+    actor = make_network(config.network, wide, shape.actions, actor_key, 0.01)
+    return Networks(actor, make_network(config.network, wide, 1, critic_key, 1.0), opponents)
 
 
 def warm_started(
@@ -51,7 +54,7 @@ def warm_started(
     context: int,
 ) -> Networks:
     """The networks [set, ...] with actor and critic from a PPO run, each seat's from the same seat
-    if they are separate. What is told beside the ego view does not count in them yet.
+    if they are separate. What they see beside the ego view has weights of 0 at first.
 
     path: how the run was named. learner, state: of that run.
     """
@@ -70,16 +73,15 @@ def warm_started(
     loaded, wanted = (actor, critic), (networks.actor, networks.critic)
     if _form(loaded) != _form(wanted):
         raise UserError(
-            f"warm_start '{path}': its networks have other shapes "
-            f"({learner.config.network}); "
-            "train both with the same network, hidden, channels and activation, "
-            "for instance coplay train ppo --network.kind centred, and without shared+id"
+            f"warm_start '{path}': its networks have other shapes ({learner.config.network}); "
+            "train both with the same network, for instance coplay train ppo --network.kind "
+            "centred, and without shared+id"
         )
     return networks._replace(actor=actor, critic=critic)
 
 
 def _with_inputs(network: Network, more: int) -> Network:
-    """The networks [set, ...] with so many inputs more, which do not count yet."""
+    """The networks [set, ...] with so many inputs more, of weight 0."""
     (first, *layers), wide = network.layers, ((0, 0), (0, 0), (0, more))
     first = eqx.tree_at(lambda layer: layer.weight, first, jnp.pad(first.weight, wide))
     return eqx.tree_at(lambda network: network.layers, network, (first, *layers))
@@ -88,3 +90,35 @@ def _with_inputs(network: Network, more: int) -> Network:
 def _form(tree: Any) -> tuple[Any, list[tuple[int, ...]]]:
     """Structure and shapes of a pytree."""
     return jax.tree.structure(tree), [x.shape for x in jax.tree.leaves(tree)]
+
+
+# --- losses ------------------------------------------------------------------------------------
+
+
+def actor_loss(
+    actor: Network,
+    view: Float[Array, "sample input"],
+    legal: Bool[Array, "sample action"],
+    alive: Bool[Array, " sample"],
+    policy: Float[Array, "sample action"],
+) -> Float[Array, ""]:
+    """Half the cross-entropy of the actor on the policy that the search gave."""
+    log_policy = categorical.log_policy(actor(view), legal)
+    return 0.5 * masked_mean(-jnp.sum(policy * log_policy, axis=-1), alive, None)
+
+
+def critic_loss(
+    critic: Network,
+    view: Float[Array, "sample input"],
+    alive: Bool[Array, " sample"],
+    target: Float[Array, " sample"],
+) -> Float[Array, ""]:
+    """Half the squared error of the critic on the returns."""
+    error = jnp.square(critic(view)[..., 0] - target)
+    return 0.5 * masked_mean(error, alive, None)
+
+
+def opponent_loss(model: Network, pairs: Pairs) -> Float[Array, ""]:
+    """Cross-entropy of an opponent model on what co-players did."""
+    log_probs = predict(model, pairs.observation, pairs.goal)
+    return cross_entropy(log_probs, pairs.action, pairs.mask)

@@ -24,7 +24,7 @@ from coplay.models.personas import NO_PERSONA, PersonaSeed
 from coplay.models.random_goal import WithRandomGoal, with_random_goal
 from coplay.nn import categorical
 from coplay.nn.networks import Network, ViewShape, flatten
-from coplay.search.root import boltzmann, mean_over_draws, search
+from coplay.search.root import boltzmann, for_each_draw, mean_over_draws, search
 
 
 class HOPMemory(NamedTuple):
@@ -41,9 +41,12 @@ class HOPMemory(NamedTuple):
 
 
 class HOPPlayer(Player):
-    """Plans by its beliefs, or acts by its actor alone (planner=off). In a group every array has a
-    leading [seat] axis. opponents: a model per co-player, the next seat first, or one for all.
-    salt: of the characters it takes on. learning: it takes them on (`characters`)."""
+    """Plans by its beliefs, or acts by its actor alone (planner=none). In a group every array has
+    a leading [seat] axis.
+
+    opponents: a model per co-player, the next seat first, or one for all. persona_seed: of the
+    personas it has. learning: it has personas (`personas.share`).
+    """
 
     actor: Network
     critic: Network
@@ -58,9 +61,10 @@ class HOPPlayer(Player):
     def start(self, copies: int) -> Memory:
         if self.config.direct_om:
             return ()
-        others, goals = self.game_seats - 1, self.shape.goals + self.config.expects_random
-        habits = self.shape.habits + self.config.expects_random
-        first = beliefs.first_weights(self.config.prior, self.config.remember, habits)
+        others, goals = self.game_seats - 1, self.shape.goals + self.config.random_goal
+        habits = self.shape.habits + self.config.random_goal
+        belief = self.config.belief
+        first = beliefs.first_weights(belief.prior, belief.keep, habits)
         return HOPMemory(
             weights=jnp.broadcast_to(first, (copies, others, habits)),
             counts=jnp.zeros((copies, others, goals), jnp.int8),
@@ -72,7 +76,8 @@ class HOPPlayer(Player):
 
     def habits(self, memory: HOPMemory) -> Float[Array, "copy other habit"]:
         """Probabilities of the co-players' habits."""
-        return beliefs.habit_prior(self.config.prior, self.config.concentration, memory.weights)
+        belief = self.config.belief
+        return beliefs.habit_prior(belief.prior, belief.concentration, memory.weights)
 
     def prior(self, game: Game, state: State, memory: HOPMemory) -> Float[Array, "copy other goal"]:
         """Probabilities of the co-players' goals, whatever they did in the episode."""
@@ -81,10 +86,10 @@ class HOPPlayer(Player):
         return goals.prior(self.habits(memory), memory.counts, open_)
 
     def persona(self, view: View) -> Int[Array, " copy"]:
-        """Who it is in this episode, see `coplay.models.personas`."""
+        """Its persona in this episode, see `coplay.models.personas`."""
         if not self.learning:
             return jnp.full_like(view.time, NO_PERSONA)
-        return self.config.who(
+        return self.config.personas.assign(
             self.persona_seed, view.episode, self.shape.personas, self.game_seats
         )
 
@@ -97,15 +102,17 @@ class HOPPlayer(Player):
         config = self.config
         if not config.direct_om:
             prior = self.prior(game, view.state, memory)
-            fresh = jnp.ones_like(view.alive) if not config.intra else view.time == 0
+            fresh = jnp.ones_like(view.alive) if not config.belief.intra else view.time == 0
             memory = memory._replace(belief=jnp.where(fresh[:, None, None], prior, memory.belief))
         persona = self.persona(view)
-        if config.planner == "off":
+        if config.planner == "none":
             logits = self.actor(self.situation(game, view, memory, persona))
         else:
             q = self.plan(game, key, view, memory, persona)
-            beta = jnp.where(persona == NO_PERSONA, config.beta, config.character_beta)[:, None]
-            logits = boltzmann(q, view.observation.legal, beta, config.normalise_q, config.q_range)
+            how, legal = config.search, view.observation.legal
+            beta = jnp.where(persona == NO_PERSONA, how.beta, config.personas.beta)[:, None]
+            logits = boltzmann(q, legal, beta, how.normalise_q, how.min_q_range)
+        # The random persona.
         logits = jnp.where((persona == self.shape.personas)[:, None], 0.0, logits)
         if self.greedy:
             logits = categorical.greedy(logits, view.observation.legal)
@@ -114,8 +121,8 @@ class HOPPlayer(Player):
     def situation(
         self, game: Game, view: View, memory: Memory, persona: Int[Array, " copy"]
     ) -> Float[Array, "copy input"]:
-        """What the actor sees: the ego view, the own drive, and what the others are believed to be
-        after, as the mean of the features of their goals."""
+        """What the actor sees: the ego view, the own persona, and the mean of the features of the
+        others' goals by the beliefs."""
         goals = None if self.config.direct_om else self.goals(game)
         belief = jnp.zeros((*view.time.shape, 0, 0)) if goals is None else memory.belief
         context = belief_context(game, view.state, goals, belief, persona, self.shape.personas)
@@ -129,41 +136,37 @@ class HOPPlayer(Player):
         memory: Memory,
         persona: Int[Array, " copy"],
     ) -> Float[Array, "copy action"]:
-        """Q of every action: one search per draw of goals, averaged; or one for all of them. Trees
-        are [draw * copy]."""
+        """Q of every action: the mean of one search per sample of goals, or one search for all
+        samples. Trees are [draw * copy]."""
         config, copies = self.config, view.alive.shape[0]
-        draws = config.trees
+        trees = config.search.trees
         seed_key, goal_key = jax.random.split(key)
-        seeds = jax.random.bits(seed_key, (draws * copies,), jnp.uint32)
-
-        def repeated(x: Array) -> Array:
-            return jnp.broadcast_to(x, (draws, *x.shape)).reshape(-1, *x.shape[1:])
-
-        state = jax.tree.map(repeated, view.state)
+        seeds = jax.random.bits(seed_key, (trees * copies,), jnp.uint32)
+        state = for_each_draw(view.state, trees)
         hypothesis: Any = ()
-        habits = belief = jnp.zeros((draws * copies, self.game_seats - 1, 0))
+        habits = belief = jnp.zeros((trees * copies, self.game_seats - 1, 0))
         if not config.direct_om:
-            belief, counts, habits = (
-                repeated(x) for x in (memory.belief, memory.counts, self.habits(memory))
+            belief, counts, habits = for_each_draw(
+                (memory.belief, memory.counts, self.habits(memory)), trees
             )
             uniform = jax.random.uniform(goal_key, (belief.shape[0] * belief.shape[1],))
             hypothesis = GoalHypothesis(
                 sample_goals(uniform.reshape(belief.shape[:2]), belief), counts
             )
-        world = GoalSimulator(
+        simulator = GoalSimulator(
             self.actor,
             self.critic,
             self.opponents,
             habits,
             belief,
-            persona=repeated(persona),
+            persona=for_each_draw(persona, trees),
             personas=self.shape.personas,
             goals=None if config.direct_om else self.goals(game),
-            random_goal=config.expects_random,
-            guides=config.guides and config.characters > 0,
+            random_goal=config.random_goal,
+            guides=config.personas.guides,
         )
-        found = search(world, game, config.search_config, state, hypothesis, seeds)
-        return mean_over_draws(found, view.observation.legal, draws)
+        found = search(simulator, game, config.search, state, hypothesis, seeds)
+        return mean_over_draws(found, view.observation.legal, trees)
 
     # --- believing -----------------------------------------------------------------------------
 
@@ -177,10 +180,10 @@ class HOPPlayer(Player):
         action = jax.vmap(game.last_actions)(after)[:, 1:].astype(jnp.int32)
         alive = jax.vmap(game.alive)(view.state)[:, 1:]
         belief = memory.belief
-        if config.intra:
+        if config.belief.intra:
             likelihood = self.likelihood(game, view.state, action)
             prior = self.prior(game, view.state, memory)
-            updated = beliefs.after_action(belief, likelihood, config.goal_change, prior)
+            updated = beliefs.after_action(belief, likelihood, config.belief.goal_change, prior)
             belief = jnp.where(alive[..., None], updated, belief)
         realised = jax.vmap(goals.realised)(view.state, after)[:, 1:]
         kinds = jnp.arange(belief.shape[-1])
@@ -188,14 +191,12 @@ class HOPPlayer(Player):
         memory = memory._replace(counts=counts)
         open_ = jax.vmap(goals.open)(after)[:, 1:]
         prior = self.prior(game, after, memory)
-        belief = beliefs.after_step(belief, prior, realised >= 0, open_, config.expects_random)
+        belief = beliefs.after_step(belief, prior, realised >= 0, open_, config.random_goal)
         weights = memory.weights
-        if config.inter:
+        if config.belief.inter:
             shown = jnp.where(over[:, None], goals.habit(counts), -1)
-            chance = (
-                jnp.where(over[:, None], belief[..., -1], 0.0) if config.expects_random else 0.0
-            )
-            weights = beliefs.with_episode(config.remember, weights, shown, chance)
+            chance = jnp.where(over[:, None], belief[..., -1], 0.0) if config.random_goal else 0.0
+            weights = beliefs.with_episode(config.belief.keep, weights, shown, chance)
         counts = jnp.where(over[:, None, None], 0, counts).astype(jnp.int8)
         return HOPMemory(weights, counts, belief)
 
@@ -204,7 +205,7 @@ class HOPPlayer(Player):
         return None if self.config.direct_om else memory.belief
 
     def insight(self, game: Game, view: View, memory: Memory) -> Insight:
-        """Beliefs about goals, and actions foreseen by the models, weighted by the beliefs."""
+        """Beliefs about goals, and the actions that the models predict, weighted by the beliefs."""
         seen = jax.tree.map(lambda x: x[:, 1:], jax.vmap(game.observe)(view.state))
         if self.config.direct_om:
             none = jnp.zeros((*seen.legal.shape[:2], 0))
@@ -214,14 +215,14 @@ class HOPPlayer(Player):
         return Insight(memory.belief[..., : self.shape.goals], action)
 
     def predicted(self, game: Game, state: State) -> Float[Array, "copy other goal action"]:
-        """Log-probabilities of what each co-player does in `state`, for every goal it may have."""
+        """Log-probabilities of the actions of each co-player in `state`, for each of its goals."""
         assert game.goals is not None
         seen = jax.tree.map(lambda x: x[:, 1:], jax.vmap(game.observe)(state))
         features = jax.vmap(game.goals.features)(state)[:, 1:]  # [copy, other, goal, feature]
         log_probs = jax.vmap(
             lambda goal: predict_others(self.opponents, seen, goal), in_axes=2, out_axes=2
         )(features)
-        return with_random_goal(log_probs, seen.legal) if self.config.expects_random else log_probs
+        return with_random_goal(log_probs, seen.legal) if self.config.random_goal else log_probs
 
     def likelihood(
         self, game: Game, state: State, action: Int[Array, "copy other"]
@@ -235,7 +236,7 @@ class HOPPlayer(Player):
 def goals_of(game: Game, config: HOPConfig) -> Goals:
     """What co-players may be after."""
     assert game.goals is not None
-    return WithRandomGoal(game.goals) if config.expects_random else game.goals
+    return WithRandomGoal(game.goals) if config.random_goal else game.goals
 
 
 def refuse_partial_views(game: Game) -> None:

@@ -2,9 +2,9 @@
 
 The player (`player.py`) infers a goal code for every co-player and acts on its view and those
 codes, by its actor or by planning. One update of the learner, from top to bottom of
-`HopPlus.update`: codes of all steps; imagined steps, if there are to be any; PPO on real and
-imagined steps together (`algorithms/ppo`, unchanged: codes are further features of the view);
-then the models learn from their buffers.
+`HopPlus.update`: codes of all steps; imagined steps, if there are any; PPO on real and imagined
+steps together (`algorithms/ppo`, unchanged: codes are further features of the view); then the
+models learn from their buffers.
 
 The models are of the game and of players in it, not of a seat, so all seats of a learner share
 them; actors and critics are as `parameters` says.
@@ -40,7 +40,7 @@ from coplay.models.opponent_model import accuracy
 from coplay.models.world_model import WorldModel, new_world_model, refuse_unseen
 from coplay.nn.networks import ViewShape
 
-MEASURED = 64  # game copies in which it is measured how well actions are foreseen
+MEASURED = 64  # game copies in which predictions of actions are measured
 
 
 class HopPlus(Learner):
@@ -56,24 +56,26 @@ class HopPlus(Learner):
 
     def check(self, game: Game) -> None:
         refuse_unknown_features(game)
-        if self.config.has_world:
+        if self.config.uses_world_model:
             refuse_unseen(game)
         if self.game_seats < 2:
             raise UserError("HOP+ thinks about co-players: the game needs at least two seats")
 
     def check_rollout(self, steps: int) -> None:
-        if steps % self.config.line:
-            raise UserError(f"line ({self.config.line}) must divide the rollout ({steps} steps)")
+        length = self.config.models.chunk_length
+        if steps % length:
+            raise UserError(
+                f"models.chunk_length ({length}) must divide the rollout ({steps} steps)"
+            )
 
     def _checked(self, goals: GoalModel) -> GoalModel:
         """A pretrained goal model; an error if it does not go with the configuration."""
-        folder, config = self.config.goals, goals.config
-        if config.goal_dim != self.config.goal_dim:
+        folder, config = self.config.goals.from_, goals.config
+        if config.dim != self.config.goals.dim:
             raise UserError(
-                f"goals '{folder}' have {config.goal_dim} numbers: give --goal-dim "
-                f"{config.goal_dim}"
+                f"goals '{folder}' have {config.dim} numbers: give --goals.dim {config.dim}"
             )
-        if self.config.strangers and config.inference != "prototypes":
+        if self.config.imagination.strangers and config.inference != "prototypes":
             raise UserError(f"strangers are made of prototypes, and goals '{folder}' have none")
         return goals
 
@@ -83,8 +85,8 @@ class HopPlus(Learner):
     def _ppo(self) -> PPO:
         """PPO on views with goal codes."""
         shape, codes = self.shape, 0
-        if self.config.goal != "none":
-            codes = (self.game_seats - 1) * self.config.goal_dim
+        if self.config.goals.use != "none":
+            codes = (self.game_seats - 1) * self.config.goals.dim
         wide = ViewShape(shape.planes, shape.features + codes, shape.actions)
         return PPO(
             config=self.config,
@@ -116,17 +118,17 @@ class HopPlus(Learner):
         policy_key, goal_key, world_key = jax.random.split(key, 3)
         config, shape = self.config, self.shape
         goals = (
-            self._checked(parts["goals"])
-            if "goals" in parts
-            else new_goal_model(config.goal_config, shape, self.game_seats, goal_key)
+            self._checked(parts["goals.from"])
+            if "goals.from" in parts
+            else new_goal_model(config.goals.model, shape, self.game_seats, goal_key)
         )
         world = None
-        if config.has_world:
+        if config.uses_world_model:
             world = (
-                parts["world_model"]
-                if "world_model" in parts
+                parts["world_model.from"]
+                if "world_model.from" in parts
                 else new_world_model(
-                    config.world_config, shape.planes[2], self.game_seats, shape.actions, world_key
+                    config.world_model, shape.planes[2], self.game_seats, shape.actions, world_key
                 )
             )
 
@@ -139,11 +141,11 @@ class HopPlus(Learner):
             world=world,
             goals_optimiser=start(goals),
             world_optimiser=None if world is None else start(world),
-            chunks=self._models.no_chunks(goals.config.remembered),
-            steps=None if world is None else self._models.no_transitions(),
-            lines=jnp.int32(0),
-            rows=jnp.int32(0),
-            rounds=jnp.int32(0),
+            chunks=self._models.no_chunks(goals.memory_size),
+            transitions=None if world is None else self._models.no_transitions(),
+            chunk_count=jnp.int32(0),
+            transition_count=jnp.int32(0),
+            updates=jnp.int32(0),
         )
 
     def group(self, state: HopPlusState) -> Group:
@@ -167,7 +169,7 @@ class HopPlus(Learner):
             *models,
             self.config,
             self.game_seats,
-            self.config.plan_training,
+            self.config.plan_while_learning,
             together=self._together,
         )
         return Group(player, self.active, inner.shared)
@@ -195,20 +197,20 @@ class HopPlus(Learner):
         learner = dataclasses.replace(self, seats=(at,), active=(at,))
         return learner, state._replace(
             policy=policy,
-            chunks=learner._models.no_chunks(state.goals.config.remembered),
-            steps=None if state.world is None else learner._models.no_transitions(),
-            lines=jnp.int32(0),
-            rows=jnp.int32(0),
+            chunks=learner._models.no_chunks(state.goals.memory_size),
+            transitions=None if state.world is None else learner._models.no_transitions(),
+            chunk_count=jnp.int32(0),
+            transition_count=jnp.int32(0),
         )
 
-    # --- from what was played to lines and steps -----------------------------------------------
+    # --- from what was played to chunks and transitions ----------------------------------------
 
     def training_data(self, game: Game, trajectory: Trajectory) -> UpdateData:
         steps, copies, seats = trajectory.alive.shape
         assert trajectory.past is not None and trajectory.recorded is not None
         joint = jax.vmap(jax.vmap(game.last_actions))(trajectory.after).astype(jnp.int32)
         alive = trajectory.alive
-        # In a life that goes on, the next row is its next step.
+        # In a segment that goes on, the next row is its next step.
         goes_on = jnp.concatenate([alive[1:], jnp.zeros_like(alive[:1])])
         goes_on &= alive & ~trajectory.over[..., None]
 
@@ -225,20 +227,20 @@ class HopPlus(Learner):
         rows = (goes_on, trajectory.reward, trajectory.over)
         left, target = jax.lax.scan(backward, start, rows, reverse=True)[1]
 
-        def lines(x: Shaped[Array, "time copy seat *rest"]) -> Shaped[Array, "chunk time *rest"]:
+        def by_chunk(x: Shaped[Array, "time copy seat *rest"]) -> Shaped[Array, "chunk time *rest"]:
             return jnp.moveaxis(x, 0, 2).reshape(copies * seats, steps, *x.shape[3:])
 
         known = self._known(trajectory.recorded[self.active])
         fresh = trajectory.past.first & (not self.config.keep_memory)
         chunks = Steps(
-            observation=jax.tree.map(lines, trajectory.observation),
-            following=lines(trajectory.final.planes),
-            joint=lines(ego_first(joint)),
-            alive=lines(alive),
-            first=lines(fresh),
-            left=lines(left),
-            target=lines(target),
-            start=lines(known.goals)[:, 0],
+            observation=jax.tree.map(by_chunk, trajectory.observation),
+            following=by_chunk(trajectory.final.planes),
+            joint=by_chunk(ego_first(joint)),
+            alive=by_chunk(alive),
+            first=by_chunk(fresh),
+            left=by_chunk(left),
+            target=by_chunk(target),
+            start=by_chunk(known.goals)[:, 0],
         )
         after = jax.tree.map(lambda x: x[-1], trajectory.after)
         still = jax.vmap(game.alive)(after) & ~trajectory.over[-1][:, None]
@@ -280,19 +282,19 @@ class HopPlus(Learner):
             self._prediction_metrics(state, trajectory),
         )
         imagined = None
-        if self.config.imagines:
+        if self.config.imagination.active:
             imagined = self._imagination.rollout(imagine_key, state, trajectory)
         policy, learned = self._learn_policy(policy_key, state.policy, own, imagined, progress)
         metrics |= learned
         state = self._models.fill(state._replace(policy=policy), trajectory)
-        due = state.rounds % self.config.model_every == 0
+        due = state.updates % self.config.models.every == 0
         state, terms = self._models.learn(state, goal_key, world_key, due)
         metrics |= {name: jnp.full(len(self.active), value) for name, value in terms.items()}
-        return state._replace(rounds=state.rounds + 1), metrics
+        return state._replace(updates=state.updates + 1), metrics
 
     def _prediction_metrics(self, state: HopPlusState, new: UpdateData) -> dict[str, Array]:
-        """How well co-players' actions were foreseen, before anything is learned from them, in some
-        of the game copies."""
+        """How well co-players' actions were predicted, before anything is learned from them, in
+        some of the game copies."""
         seats = self.game_seats
         some = min(new.alive.shape[1], MEASURED) * seats
         chunks = jax.tree.map(lambda x: x[:some], new.chunks)
@@ -302,13 +304,13 @@ class HopPlus(Learner):
         mask = chunks.alive & jnp.asarray(np.tile(self._models.observed, some // seats))[:, None]
         found = accuracy(log_probs, chunks.joint[..., 0].astype(jnp.int32), mask)
         count = len(self.active)
-        # Who knew every policy would be right as often as their most probable actions are taken.
-        best = masked_mean(new.oracle, new.alive & self._models.observed, None)
+        # An oracle that knows every policy predicts the most probable actions.
+        oracle = masked_mean(new.oracle, new.alive & self._models.observed, None)
         metrics = {
             "opponent_top1": jnp.full(count, found.top1),
-            "opponent_best_top1": jnp.full(count, best),
+            "opponent_oracle_top1": jnp.full(count, oracle),
             "opponent_top3": jnp.full(count, found.top3),
-            "opponent_held_loss": jnp.full(count, found.loss),
+            "opponent_loss_before_update": jnp.full(count, found.loss),
         }
         for name in ("counts", "ratio", "precision", "recall", "f1"):
             value = getattr(found, name)
@@ -317,13 +319,13 @@ class HopPlus(Learner):
         return metrics
 
     def _with_codes(self, goals: GoalModel, new: UpdateData) -> Trajectory:
-        """The own trajectory with views that are told the goal codes the players acted by."""
+        """The own trajectory, its views with the goal codes that the players acted by."""
         own = new.own._replace(past=None, memory=None, episode_reward=None, episode_steps=None)  # type: ignore[arg-type]
-        if self.config.goal == "none":
+        if self.config.goals.use == "none":
             return own
         codes = new.known.z
         last_codes = jnp.zeros_like(codes[0])
-        if self.config.goal == "inferred":
+        if self.config.goals.use == "inferred":
             last_codes = goals.infer(self._after(goals, new), goals.see(new.everyone_last)).mean
         return own._replace(
             observation=self._add_codes(own.observation, codes, new.alive),

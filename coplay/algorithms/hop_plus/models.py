@@ -1,5 +1,6 @@
-"""What the models of HOP+ learn from, and how: buffers of lines and steps, and gradient steps."""
+"""What the models of HOP+ learn from, and how: buffers, and gradient steps on them."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -16,7 +17,8 @@ from coplay.algorithms.ppo.learner import PPOState
 from coplay.core.game import Game, Observation
 from coplay.core.numerics import masked_mean
 from coplay.core.trajectory import Trajectory
-from coplay.models.goal_codes import GoalModel, Steps, goal_loss
+from coplay.models.goal_codes import GoalModel, Steps
+from coplay.models.goal_loss import Terms, goal_loss, loss_without_goals
 from coplay.models.world_model import (
     Transition,
     WorldModel,
@@ -25,13 +27,14 @@ from coplay.models.world_model import (
     world_loss,
 )
 from coplay.nn.networks import ViewShape
+from coplay.rl.optimisers import OptimiserConfig, make_optimiser
 
 
 class HopPlusState(NamedTuple):
     """What learning changes. goals, world and their optimisers: one set for all seats.
 
-    lives, steps: the newest last; lines, rows: [] how many of them are real. rounds: [] updates so
-    far.
+    chunks, transitions: buffers, the newest last. chunk_count, transition_count: [] how many of
+    them are real. updates: [] so far.
     """
 
     policy: PPOState
@@ -40,20 +43,20 @@ class HopPlusState(NamedTuple):
     goals_optimiser: Any
     world_optimiser: Any
     chunks: Steps
-    steps: Transition | None
-    lines: Int[Array, ""]
-    rows: Int[Array, ""]
-    rounds: Int[Array, ""]
+    transitions: Transition | None
+    chunk_count: Int[Array, ""]
+    transition_count: Int[Array, ""]
+    updates: Int[Array, ""]
 
 
 class UpdateData(NamedTuple):
     """What an update takes from a rollout.
 
-    game, state: to imagine from; states [time, copy, ...]. lives: [copy * seat] lines of all seats.
-    known: [time, copy, seat, ...] what players knew of all seats when they decided. own: the part
-    of the active seats. surest: the probability of everybody's most probable action, by the policy
-    that acted. alive, joint: [time, copy, seat] who was in the game, and what all did. begins:
-    [time, copy] the first step of an episode.
+    game, state: to imagine from; states [time, copy, ...]. chunks: [copy * seat] of all seats, as
+    long as the rollout. known: [time, copy, seat, ...] what players knew of all seats when they
+    decided. own: the part of the active seats. oracle: the probability of everybody's most probable
+    action, by the policy that acted. alive, joint: [time, copy, seat] who was in the game, and what
+    all did. begins: [time, copy] the first step of an episode.
     last_alive, everyone_last: [copy, seat] after the last step and its reset.
     """
 
@@ -81,14 +84,13 @@ class Models(NamedTuple):
     @property
     def optimiser(self) -> optax.GradientTransformation:
         """Of all numbers of a model as one vector."""
-        return optax.chain(
-            optax.clip_by_global_norm(1.0), optax.adam(self.config.model_rate, eps=1e-7)
-        )
+        rate = self.config.models.learning_rate
+        return make_optimiser(OptimiserConfig(learning_rate=rate, max_grad_norm=1.0, epsilon=1e-7))
 
-    def no_chunks(self, units: int) -> Steps:
-        """A buffer of empty lines."""
-        config, shape = self.config, self.shape
-        size = (config.buffer_lines, config.line)
+    def no_chunks(self, memory: int) -> Steps:
+        """A buffer of empty chunks. memory: how many numbers are remembered of a player."""
+        config, shape = self.config.models, self.shape
+        size = (config.buffer_chunks, config.chunk_length)
         return Steps(
             observation=Observation(
                 planes=jnp.zeros((*size, *shape.planes), bool),
@@ -101,12 +103,12 @@ class Models(NamedTuple):
             first=jnp.zeros(size, bool),
             left=jnp.zeros(size, jnp.int32),
             target=jnp.zeros(size),
-            start=jnp.zeros((config.buffer_lines, units)),
+            start=jnp.zeros((config.buffer_chunks, memory)),
         )
 
     def no_transitions(self) -> Transition:
         """An empty buffer of own steps."""
-        rows, shape = self.config.buffer_steps, self.shape
+        rows, shape = self.config.models.buffer_transitions, self.shape
         return Transition(
             planes=jnp.zeros((rows, *shape.planes), bool),
             action=jnp.zeros((rows, self.game_seats), jnp.int8),
@@ -125,26 +127,31 @@ class Models(NamedTuple):
         )
 
     def fill(self, state: HopPlusState, new: UpdateData) -> HopPlusState:
-        """The buffers with what was played."""
-        config, seats = self.config, self.game_seats
-        lines, steps = new.chunks.alive.shape
-        pieces = steps // config.line
+        """The buffers after a rollout."""
+        return self._fill_transitions(self._fill_chunks(state, new), new)
+
+    def _fill_chunks(self, state: HopPlusState, new: UpdateData) -> HopPlusState:
+        config, length = self.config.models, self.config.models.chunk_length
+        count, steps = new.chunks.alive.shape
+        pieces = steps // length
 
         def cut(x: Shaped[Array, "chunk time *rest"]) -> Shaped[Array, "piece slot *rest"]:
-            return x.reshape(lines * pieces, config.line, *x.shape[2:])
+            return x.reshape(count * pieces, length, *x.shape[2:])
 
-        others = jnp.asarray(np.tile(self.observed, lines // seats))[:, None]
+        others = jnp.asarray(np.tile(self.observed, count // self.game_seats))[:, None]
         chunks = new.chunks._replace(start=None, alive=new.chunks.alive & others)  # type: ignore[arg-type]
         chunks = jax.tree.map(cut, chunks)
-        rest = jnp.arange(config.line - 1, -1, -1)
-        memory = jnp.moveaxis(new.known.goals, 0, 2).reshape(lines, steps, -1)
+        rest = jnp.arange(length - 1, -1, -1)
+        memory = jnp.moveaxis(new.known.goals, 0, 2).reshape(count, steps, -1)
         chunks = chunks._replace(left=jnp.minimum(chunks.left, rest), start=cut(memory)[:, 0])
-        # Lines without a step of anybody in the game are not kept.
+        # Chunks without a step of anybody in the game are not kept.
         kept, number = _newest(state.chunks, chunks, jnp.any(chunks.alive, axis=1))
-        state = state._replace(
-            chunks=kept, lines=jnp.minimum(state.lines + number, config.buffer_lines)
-        )
-        if state.world is None or state.steps is None:
+        number = jnp.minimum(state.chunk_count + number, config.buffer_chunks)
+        return state._replace(chunks=kept, chunk_count=number)
+
+    def _fill_transitions(self, state: HopPlusState, new: UpdateData) -> HopPlusState:
+        """Also notes the rewards that the world model does not know yet."""
+        if state.world is None or state.transitions is None:
             return state
         order = np.array(self.active)
 
@@ -161,11 +168,12 @@ class Models(NamedTuple):
             legal=rows(own.observation.legal),
             alive=rows(own.alive),
         )
-        kept_steps, number = _newest(state.steps, step, step.alive)
+        kept, number = _newest(state.transitions, step, step.alive)
         values = with_rewards(state.world.values, step.reward, step.alive)
+        size = self.config.models.buffer_transitions
         return state._replace(
-            steps=kept_steps,
-            rows=jnp.minimum(state.rows + number, config.buffer_steps),
+            transitions=kept,
+            transition_count=jnp.minimum(state.transition_count + number, size),
             world=eqx.tree_at(lambda model: model.values, state.world, values),
         )
 
@@ -175,77 +183,91 @@ class Models(NamedTuple):
         goal_key: PRNGKeyArray,
         world_key: PRNGKeyArray,
         due: Bool[Array, ""],
-    ) -> tuple[HopPlusState, dict[str, Float[Array, ""]]]:
-        """Gradient steps of the models, from their buffers, in rounds in which they are due."""
-        config = self.config
-        terms: dict[str, Float[Array, ""]] = {}
-        inferred = config.goal == "inferred"
-
-        def learn_model(
-            loss: Any, model: Any, optimiser: Any, size: int, filled: Array, held: int, key: Any
-        ) -> tuple[Any, Any, dict]:
-            index_key, loss_key = jax.random.split(key)
-            number = max(config.model_updates, 1)
-            first = held - jnp.maximum(filled, 1)
-            index = jax.random.randint(index_key, (number * size,), first, held)
-            drawn = (index.reshape(number, size), jax.random.split(loss_key, number))
-            # One vector of all numbers: a step of Adam for each array takes long to compile.
-            start, as_model = ravel_pytree(model)
-
-            def one(carry: tuple, drawn: tuple) -> tuple[tuple, dict]:
-                flat, optimiser = carry
-                slope, terms = jax.grad(loss, has_aux=True)(as_model(flat), *drawn)
-                change, optimiser = self.optimiser.update(ravel_pytree(slope)[0], optimiser)
-                return (flat + change, optimiser), terms
-
-            (flat, changed), found = jax.lax.scan(one, (start, optimiser), drawn)
-            take = due & (filled > 0) & (config.model_updates > 0)
-            flat, changed = jax.tree.map(
-                lambda x, old: jnp.where(take, x, old), (flat, changed), (start, optimiser)
-            )
-            return as_model(flat), changed, jax.tree.map(jnp.mean, found)
-
+    ) -> tuple[HopPlusState, Terms]:
+        """Gradient steps of the models, from their buffers, in updates in which they are due."""
+        config = self.config.models
+        terms: Terms = {}
         if config.learn_opponents:
-            chunks = state.chunks
-
-            def goals_loss(model: GoalModel, index: Array, key: Any) -> tuple[Array, dict]:
-                batch = jax.tree.map(lambda x: x[index], chunks)
-                return goal_loss(model, batch, key, 1.0, inferred, config.goal_config)
-
-            goals, changed, found = learn_model(
-                goals_loss,
-                state.goals,
-                state.goals_optimiser,
-                config.model_lines,
-                state.lines,
-                config.buffer_lines,
+            goals, optimiser, terms = self._learn_model(
+                self._goal_loss,
+                (state.goals, state.goals_optimiser),
+                (state.chunks, state.chunk_count),
+                config.batch_chunks,
                 goal_key,
+                due,
             )
-            state = state._replace(goals=goals, goals_optimiser=changed)
-            terms |= found
-        if state.world is not None and state.steps is not None and config.learn_world:
-            steps = state.steps
-
-            def steps_loss(model: WorldModel, index: Array, key: Any) -> tuple[Array, dict]:
-                batch: Transition = jax.tree.map(lambda x: x[index], steps)
-                loss, terms = world_loss(model, batch)
-                planes, after = (x.astype(jnp.float32) for x in (batch.planes, batch.following))
-                likely = likely_board(planes, model(planes, batch.action))
-                right = jnp.all(likely == after, axis=(1, 2, 3)).astype(jnp.float32)
-                return loss, terms | {"world_exact": masked_mean(right, batch.alive, None)}
-
-            world, changed, found = learn_model(
-                steps_loss,
-                state.world,
-                state.world_optimiser,
-                config.model_steps,
-                state.rows,
-                config.buffer_steps,
+            state = state._replace(goals=goals, goals_optimiser=optimiser)
+        if state.world is not None and state.transitions is not None and config.learn_world:
+            world, optimiser, found = self._learn_model(
+                _world_loss,
+                (state.world, state.world_optimiser),
+                (state.transitions, state.transition_count),
+                config.batch_transitions,
                 world_key,
+                due,
             )
-            state = state._replace(world=world, world_optimiser=changed)
-            terms |= found
+            state = state._replace(world=world, world_optimiser=optimiser)
+            terms = terms | found
         return state, terms
+
+    def _goal_loss(
+        self, model: GoalModel, batch: Steps, key: PRNGKeyArray
+    ) -> tuple[Float[Array, ""], Terms]:
+        goals = self.config.goals
+        if goals.use != "inferred":
+            return loss_without_goals(model, batch)
+        return goal_loss(model, batch, key, 1.0, goals.model)
+
+    def _learn_model(
+        self,
+        loss: Callable[[Any, Any, PRNGKeyArray], tuple[Float[Array, ""], Terms]],
+        learned: tuple[Any, Any],
+        buffer: tuple[Any, Int[Array, ""]],
+        size: int,
+        key: PRNGKeyArray,
+        due: Bool[Array, ""],
+    ) -> tuple[Any, Any, Terms]:
+        """A model and its optimiser after gradient steps on batches of `size` rows, and the mean of
+        the terms of its loss. buffer: its rows, and how many of the last ones are real."""
+        (model, optimiser), (rows, filled) = learned, buffer
+        updates = self.config.models.updates
+        held = jax.tree.leaves(rows)[0].shape[0]
+        index_key, loss_key = jax.random.split(key)
+        number = max(updates, 1)
+        first = held - jnp.maximum(filled, 1)
+        index = jax.random.randint(index_key, (number * size,), first, held)
+        drawn = (index.reshape(number, size), jax.random.split(loss_key, number))
+        # One vector of all numbers: a step of Adam for each array takes long to compile.
+        start, as_model = ravel_pytree(model)
+
+        def loss_of(
+            model: Any, index: Int[Array, " row"], key: PRNGKeyArray
+        ) -> tuple[Array, Terms]:
+            return loss(model, jax.tree.map(lambda x: x[index], rows), key)
+
+        def one(carry: tuple, drawn: tuple) -> tuple[tuple, Terms]:
+            flat, optimiser = carry
+            slope, terms = jax.grad(loss_of, has_aux=True)(as_model(flat), *drawn)
+            change, optimiser = self.optimiser.update(ravel_pytree(slope)[0], optimiser, flat)
+            return (flat + change, optimiser), terms
+
+        (flat, changed), found = jax.lax.scan(one, (start, optimiser), drawn)
+        take = due & (filled > 0) & (updates > 0)
+        flat, changed = jax.tree.map(
+            lambda x, old: jnp.where(take, x, old), (flat, changed), (start, optimiser)
+        )
+        return as_model(flat), changed, jax.tree.map(jnp.mean, found)
+
+
+def _world_loss(
+    model: WorldModel, batch: Transition, key: PRNGKeyArray
+) -> tuple[Float[Array, ""], Terms]:
+    """The world model's loss; its terms with the share of boards that are predicted exactly."""
+    loss, terms = world_loss(model, batch)
+    planes, after = (x.astype(jnp.float32) for x in (batch.planes, batch.following))
+    likely = likely_board(planes, model(planes, batch.action))
+    right = jnp.all(likely == after, axis=(1, 2, 3)).astype(jnp.float32)
+    return loss, terms | {"world_exact": masked_mean(right, batch.alive, None)}
 
 
 def _newest(old: Any, new: Any, keep: Bool[Array, " row"]) -> tuple[Any, Int[Array, ""]]:

@@ -1,6 +1,5 @@
-"""The player of HOP+: infers codes of what its co-players are after, and acts on them."""
+"""The player of HOP+: it infers codes of its co-players' goals, and acts on them."""
 
-import math
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -14,28 +13,28 @@ from coplay.core.game import Game, State
 from coplay.core.player import SEATS, Insight, Memory, Player, View
 from coplay.models.code_simulator import CodeSimulator, with_codes
 from coplay.models.goal_codes import GoalModel
-from coplay.models.goal_inference import Prototypes
+from coplay.models.goal_inference import Code
 from coplay.models.world_model import WorldModel
 from coplay.models.world_model_game import ImaginedGame, imagined_state
 from coplay.nn import categorical
 from coplay.nn.networks import Network, flatten
-from coplay.search.root import boltzmann, mean_over_draws, search
+from coplay.search.root import boltzmann, for_each_draw, mean_over_draws, search
 
 
 class HopPlusMemory(NamedTuple):
     """What is known of all players, ego-first: oneself as others see one, then the others.
 
-    goals: what is remembered of each, as `GoalModel.remember` gives. z: the codes of the last step
-    in which it acted.
+    goals: the memory of each, as `GoalModel.remember` gives it. z: their codes in the last step in
+    which the player acted.
     """
 
-    goals: Float[Array, "copy seat units"]
+    goals: Float[Array, "copy seat memory"]
     z: Float[Array, "copy seat code"]
 
 
 def everyone(mine: Float[Array, "copy *rest"]) -> Float[Array, "copy seat *rest"]:
-    """What each seat of a group found out about itself, as all of them know it: ego-first. Only
-    where the group has all seats of the game, in their order."""
+    """What each seat of a group computed of itself, shared with all of them: ego-first. The group
+    must have all seats of the game, in their order."""
     found = jax.lax.all_gather(mine, SEATS)  # [seat, copy, ...]
     order = (jax.lax.axis_index(SEATS) + jnp.arange(found.shape[0])) % found.shape[0]
     return jnp.moveaxis(found[order], 0, 1)
@@ -52,7 +51,7 @@ class HopPlusPlayer(Player):
     are the same for all seats.
 
     plans: whether the planner is used at all. together: the group has all seats of the game and one
-    goal model, so each seat infers what it looks like itself and the others are told: the same
+    goal model, so each seat infers its own code, as others would see it, and shares it: the same
     codes at a fraction of the work.
     """
 
@@ -68,65 +67,57 @@ class HopPlusPlayer(Player):
     together: bool = eqx.field(static=True, default=False)
 
     def start(self, copies: int) -> Memory:
-        config, size = self.goals.config, (copies, self.game_seats)
+        goals, size = self.goals, (copies, self.game_seats)
         return HopPlusMemory(
-            jnp.zeros((*size, config.remembered)), jnp.zeros((*size, config.goal_dim))
+            jnp.zeros((*size, goals.memory_size)), jnp.zeros((*size, goals.config.dim))
         )
 
     def see(self, game: Game, view: View) -> Float[Array, "copy looked inputs"]:
-        """What the goal model makes of players' own views: of all, ego-first; of oneself alone if
-        players are `together`."""
+        """The players' own views as the goal model sees them: of all, ego-first; of oneself alone
+        if players are `together`."""
         if self.together:
             return self.goals.see(jax.tree.map(lambda x: x[:, None], view.observation))
         return self.goals.see(jax.vmap(game.observe)(view.state))
 
-    def infer(
-        self, memory: HopPlusMemory, seen: Float[Array, "copy looked inputs"]
-    ) -> tuple[Float[Array, "copy seat code"], Float[Array, "copy seat code"]]:
-        """Means and standard deviations of everybody's codes, ego-first."""
+    def infer(self, memory: HopPlusMemory, seen: Float[Array, "copy looked inputs"]) -> Code:
+        """Everybody's codes, [copy, seat, ...], ego-first; with goals.use=zero or none, 0."""
         code = self.goals.infer(memory.goals[:, : seen.shape[1]], seen)
-        mean, spread = code.mean, jnp.exp(0.5 * code.log_variance)
-        if self.config.goal != "inferred":
-            return jnp.zeros_like(memory.z), jnp.zeros_like(memory.z)
-        if self.together:
-            mean, spread = everyone(mean[:, 0]), everyone(spread[:, 0])
-        return mean, spread
+        if self.config.goals.use != "inferred":
+            return Code(jnp.zeros_like(memory.z), jnp.full_like(memory.z, -jnp.inf))
+        return Code(*(everyone(x[:, 0]) for x in code)) if self.together else code
 
     def act(
         self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
     ) -> tuple[Float[Array, "copy action"], Memory]:
         config = self.config
-        mean, spread = self.infer(memory, self.see(game, view))
-        memory = memory._replace(z=mean)
+        code = self.infer(memory, self.see(game, view))
+        memory = memory._replace(z=code.mean)
         legal = view.observation.legal
         if config.planner == "none" or not self.plans:
             observation = view.observation
-            if config.goal != "none":
+            if config.goals.use != "none":
                 alive = jax.vmap(game.alive)(view.state)[:, 1:]
-                features = with_codes(observation.features, mean[:, 1:], alive)
+                features = with_codes(observation.features, code.mean[:, 1:], alive)
                 observation = observation._replace(features=features)
             logits = self.actor(flatten(observation, self.identity))
         else:
             code_key, seed_key = jax.random.split(key)
-            z = self.sample_codes(code_key, memory, spread)
-            q = self.plan(game, seed_key, view, z, mean[:, 1:])
-            logits = boltzmann(q, legal, config.beta, True, config.q_range)
+            z = self.sample_codes(code_key, memory, code)
+            q = self.plan(game, seed_key, view, z, code.mean[:, 1:])
+            how = config.search
+            logits = boltzmann(q, legal, how.beta, how.normalise_q, how.min_q_range)
         if self.greedy:
             logits = categorical.greedy(logits, legal)
         return logits, memory
 
     def sample_codes(
-        self, key: PRNGKeyArray, memory: HopPlusMemory, spread: Float[Array, "copy seat code"]
+        self, key: PRNGKeyArray, memory: HopPlusMemory, code: Code
     ) -> Float[Array, "draw copy other code"]:
-        """Codes that the co-players may have: prototypes as probable as they are, or normal around
-        the inferred means. What lies between prototypes is what nobody is after."""
-        mean, spread, draws = memory.z[:, 1:], spread[:, 1:], self.config.draws
-        inference = self.goals.inference
-        if isinstance(inference, Prototypes) and self.config.goal == "inferred":
-            uniform = jax.random.uniform(key, (draws * math.prod(mean.shape[:2]),))
-            return inference.sample(uniform.reshape(draws, *mean.shape[:2]), memory.goals[:, 1:])
-        noise = jax.random.normal(key, (draws * mean.size,)).reshape(draws, *mean.shape)
-        return mean + spread * noise
+        """Codes that the co-players may have. code: everybody's, as inferred."""
+        draws, others = self.config.search.draws, Code(*(x[:, 1:] for x in code))
+        if self.config.goals.use != "inferred":
+            return jnp.zeros((draws, *others.mean.shape))
+        return self.goals.inference.sample(key, draws, memory.goals[:, 1:], others)
 
     def plan(
         self,
@@ -136,30 +127,28 @@ class HopPlusPlayer(Player):
         z: Float[Array, "draw copy other code"],
         known: Float[Array, "copy other code"],
     ) -> Float[Array, "copy action"]:
-        """Q of every action: one search per draw of codes, averaged. Trees are [draw * copy].
+        """Q of every action: the mean of one search per sample of codes. Trees are [draw * copy].
         known: the codes as inferred."""
-        config, copies = self.config, view.alive.shape[0]
+        config, copies, draws = self.config, view.alive.shape[0], self.config.search.draws
         state: Any = view.state
         playing: Game = game
         if config.plan_over == "model":
             assert self.world is not None
             playing = ImaginedGame(self.world, game.config.horizon)  # type: ignore[attr-defined]
             state = jax.vmap(imagined_state, in_axes=(None, 0))(game, view.state)
-        state = jax.tree.map(
-            lambda x: jnp.broadcast_to(x, (config.draws, *x.shape)).reshape(-1, *x.shape[1:]), state
-        )
-        seeds = jax.random.bits(key, (config.draws * copies,), jnp.uint32)
-        world = CodeSimulator(
+        state = for_each_draw(state, draws)
+        seeds = jax.random.bits(key, (draws * copies,), jnp.uint32)
+        simulator = CodeSimulator(
             self.actor,
             self.critic,
             self.goals,
             self.identity,
             z.reshape(-1, *z.shape[2:]),
-            jnp.tile(known, (config.draws, 1, 1)),
-            config.goal != "none",
+            jnp.tile(known, (draws, 1, 1)),
+            config.goals.use != "none",
         )
-        found = search(world, playing, config.search_config(game.actions), state, (), seeds)
-        return mean_over_draws(found, view.observation.legal, config.draws)
+        found = search(simulator, playing, config.search_config(game.actions), state, (), seeds)
+        return mean_over_draws(found, view.observation.legal, draws)
 
     def notice(
         self, game: Game, view: View, after: State, over: Bool[Array, " copy"], memory: Memory
@@ -181,7 +170,7 @@ class HopPlusPlayer(Player):
         return jax.tree.map(lambda x: x[:, :count], memory)
 
     def insight(self, game: Game, view: View, memory: Memory) -> Insight:
-        """Actions foreseen by the opponent model with the inferred codes."""
+        """The actions that the opponent model predicts with the inferred codes."""
         views = jax.vmap(game.observe)(view.state)
         others, z = jax.tree.map(lambda x: x[:, 1:], (views, memory.z))
         return Insight(

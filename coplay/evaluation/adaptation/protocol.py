@@ -203,10 +203,10 @@ def _focal_learner(
 ) -> tuple[Learner, LearnerState]:
     learner, state, whose = load_seat(entry, game, seat)
     settings = _adapting(learner.config)
-    if hasattr(settings, "learn_opponents"):
-        settings = dataclasses.replace(
-            settings, learn_policy=config.learn, learn_opponents=config.learn_opponents
-        )
+    opponents = getattr(settings, "learn_opponents_field", None)
+    if opponents is not None:
+        learned = {"learn_policy": config.learn, opponents: config.learn_opponents}
+        settings = with_fields(settings, learned)
     elif config.learn_opponents:
         raise UserError(f"'{entry}' has no opponent models: leave out --learn-opponents")
     settings = parse_fields(settings, list(config.fields), "--fields")
