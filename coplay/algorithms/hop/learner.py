@@ -44,17 +44,16 @@ from coplay.core.errors import UserError
 from coplay.core.game import Game, Observation
 from coplay.core.goals import Goals, hindsight
 from coplay.core.group import Group
-from coplay.core.learner import Learner
 from coplay.core.numerics import masked_mean
 from coplay.core.trajectory import Trajectory
 from coplay.models.goal_simulator import belief_context
 from coplay.models.opponent_model import accuracy, predict
 from coplay.models.personas import NO_PERSONA, PersonaSeed
 from coplay.nn import categorical
-from coplay.nn.networks import Network, ViewShape, flatten
-from coplay.rl import parameter_sets as sets
+from coplay.nn.networks import Network, flatten
 from coplay.rl.advantages import explained_variance, gae
 from coplay.rl.optimisers import make_optimiser
+from coplay.rl.parameter_sets import SetLearner, set_keys
 
 
 class HOPState(NamedTuple):
@@ -68,15 +67,11 @@ class HOPState(NamedTuple):
     filled: Int[Array, ""]
 
 
-class HOP(Learner):
+class HOP(SetLearner):
     """See the module docstring. With `parameters=shared` all active seats are one set. strangers:
     the others are not of this run, and nobody has a persona."""
 
     config: HOPConfig = eqx.field(static=True)
-    shape: ViewShape
-    game_seats: int = eqx.field(static=True)
-    seats: tuple[int, ...] = eqx.field(static=True)
-    active: tuple[int, ...] = eqx.field(static=True)
     strangers: bool = eqx.field(static=True, default=False)
 
     play_fields = HOPConfig.play_fields
@@ -109,14 +104,14 @@ class HOP(Learner):
         streams: Int[Array, " seat"],
         parts: Mapping[str, Any] = MappingProxyType({}),
     ) -> HOPState:
-        keys = sets.set_keys(self, key, streams)
+        keys = set_keys(self, key, streams)
         others, context = self.game_seats - 1, self._context_size
         networks = jax.vmap(
             lambda key: new_networks(self.config, self.shape, others, context, key)
         )(keys)
         if "warm_start" in parts:
             learner, state = parts["warm_start"]
-            path, separate = self.config.warm_start, sets.separate(self)
+            path, separate = self.config.warm_start, self.separate
             networks = warm_started(path, learner, state, networks, self.seats, separate, context)
         optimiser = Networks(
             jax.vmap(self._optimiser.init)(networks.actor),
@@ -152,7 +147,7 @@ class HOP(Learner):
     @property
     def _rows(self) -> np.ndarray:
         """[own] the parameter sets of the active seats."""
-        return np.broadcast_to(sets.set_rows(self), len(self.active))
+        return np.broadcast_to(self.set_rows, len(self.active))
 
     @property
     def _columns(self) -> np.ndarray:
@@ -185,14 +180,14 @@ class HOP(Learner):
         )
 
     def player(self, state: HOPState, seat: int, greedy: bool = False) -> HOPPlayer:
-        row = self.seats.index(seat) if sets.separate(self) else 0
+        row = self.seats.index(seat) if self.separate else 0
         networks = jax.tree.map(lambda x: x[row], state.networks)
         greedy = greedy or self.config.evaluation == "greedy"
         return self._player(networks, PersonaSeed(jnp.uint32(0), jnp.uint32(0)), greedy)
 
     def alone(self, state: HOPState, seat: int, at: int) -> tuple["HOP", HOPState]:
         """With an empty replay: what was played among others says little about new co-players."""
-        row = self.seats.index(seat) if sets.separate(self) else 0
+        row = self.seats.index(seat) if self.separate else 0
         learner = dataclasses.replace(self, seats=(at,), active=(at,), strangers=True)
         networks, optimiser = jax.tree.map(
             lambda x: x[row : row + 1], (state.networks, state.optimiser)
@@ -449,9 +444,7 @@ class HOP(Learner):
 
     def _own(self, x: Any) -> Any:
         """[own, sample, ...] as [set, sample, ...]: a set per active seat, or one for all."""
-        return (
-            x if sets.separate(self) else jax.tree.map(lambda x: x.reshape(1, -1, *x.shape[2:]), x)
-        )
+        return x if self.separate else jax.tree.map(lambda x: x.reshape(1, -1, *x.shape[2:]), x)
 
     def _pairs(self, batch: ReplayRows) -> Pairs:
         """What the opponent models learn from, [set, model, sample, ...], of steps [seat, row]."""
@@ -459,7 +452,7 @@ class HOP(Learner):
 
         def turned(x: Shaped[Array, "seat row *rest"]) -> Shaped[Array, "set model sample *rest"]:
             x = x[self._others]  # [own, other, row, ...]
-            if not sets.separate(self):
+            if not self.separate:
                 x = jnp.swapaxes(x, 0, 1).reshape(1, seats - 1, -1, *x.shape[3:])
             if self.config.opponents == "shared":
                 x = x.reshape(x.shape[0], 1, -1, *x.shape[3:])
@@ -493,9 +486,7 @@ class HOP(Learner):
     ) -> dict[str, Float[Array, "seat *action"]]:
         """How well the opponent models of each active seat [own, model, ...] predict what was just
         played, before they learn from it, given the goals known in hindsight."""
-        each = (
-            self if sets.separate(self) else dataclasses.replace(self, config=self.config.separated)
-        )
+        each = self if self.separate else dataclasses.replace(self, config=self.config.separated)
         pairs = each._pairs(jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), new))
         log_probs = jax.vmap(jax.vmap(predict))(opponents, pairs.observation, pairs.goal)
         found = jax.vmap(accuracy)(log_probs, pairs.action, pairs.mask)

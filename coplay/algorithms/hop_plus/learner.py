@@ -30,7 +30,6 @@ from coplay.algorithms.ppo.learner import PPO, PPOState
 from coplay.core.errors import UserError
 from coplay.core.game import Game, Observation
 from coplay.core.group import Group
-from coplay.core.learner import Learner
 from coplay.core.numerics import masked_mean
 from coplay.core.trajectory import Trajectory, of_seats
 from coplay.models.code_simulator import with_codes
@@ -39,18 +38,15 @@ from coplay.models.imagination import ImaginedRollout
 from coplay.models.opponent_model import accuracy
 from coplay.models.world_model import WorldModel, new_world_model, refuse_unseen
 from coplay.nn.networks import ViewShape
+from coplay.rl.parameter_sets import SetLearner
 
 MEASURED = 64  # game copies in which predictions of actions are measured
 
 
-class HopPlus(Learner):
+class HopPlus(SetLearner):
     """See the module docstring."""
 
     config: HopPlusConfig = eqx.field(static=True)
-    shape: ViewShape
-    game_seats: int = eqx.field(static=True)
-    seats: tuple[int, ...] = eqx.field(static=True)
-    active: tuple[int, ...] = eqx.field(static=True)
 
     play_fields = HopPlusConfig.play_fields
 
@@ -175,7 +171,7 @@ class HopPlus(Learner):
         return Group(player, self.active, inner.shared)
 
     def player(self, state: HopPlusState, seat: int, greedy: bool = False) -> HopPlusPlayer:
-        row = self.seats.index(seat) if self.config.parameters == "separate" else 0
+        row = self.seats.index(seat) if self.separate else 0
         actor, critic = jax.tree.map(lambda x: x[row], (state.policy.actor, state.policy.critic))
         identity = state.policy.identity[0, seat]
         planned = self.config.planner != "none"
