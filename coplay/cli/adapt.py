@@ -21,7 +21,7 @@ class AdaptArguments(Generic[GameConfig]):
     """Let a player adapt to co-players it does not know, in one game copy at a time."""
 
     player: Annotated[str, tyro.conf.Positional]
-    """The focal player: a run such as runs/hop or runs/hop@planner=off, or a scripted player."""
+    """The focal player: a run such as runs/hop or runs/hop@planner=none, or a scripted player."""
     game: GameConfig
     against: str = ""
     """Its co-players, one per other seat, in cyclic order after the focal player's: nh,ns,random.

@@ -9,12 +9,12 @@ from jaxtyping import Array, Bool, Float, Int
 
 from coplay.matches.dataset import Samples
 from coplay.models.world_model import (
-    WAYS,
+    MOVES,
     WorldModel,
     expected_board,
     likely_board,
     shifted,
-    true_ways,
+    true_moves,
 )
 
 BEST_PSNR = 100.0
@@ -53,7 +53,7 @@ def impossible(
 ) -> Bool[Array, "row fault"]:
     """Which faults a predicted board of zeros and ones shows, after the board `planes`."""
     before, after = planes[..., :seats], board[..., :seats]
-    near = sum((shifted(before, one) for one in WAYS), jnp.zeros_like(before)) > 0
+    near = sum((shifted(before, one) for one in MOVES), jnp.zeros_like(before)) > 0
     wall = planes[..., seats : seats + 1] > 0
     there = jnp.any(before > 0, axis=(1, 2), keepdims=True)
     jumped = jnp.any((after > 0) & (~near | wall) & there, axis=(1, 2, 3))
@@ -187,13 +187,13 @@ def calibration(
     def run(model: WorldModel, planes: Array, action: Array, following: Array) -> tuple:
         planes, following = planes.astype(jnp.float32), following.astype(jnp.float32)
         beliefs = model(planes, action)
-        way, known = true_ways(planes, following, model.seats)
-        ways: Int[Array, " way"] = jnp.arange(1 + len(WAYS))
+        way, known = true_moves(planes, following, model.seats)
+        ways: Int[Array, " way"] = jnp.arange(1 + len(MOVES))
         there = jax.nn.sigmoid(beliefs.there)
         return (
-            jax.nn.softmax(beliefs.way, axis=-1),
+            jax.nn.softmax(beliefs.move, axis=-1),
             way[..., None] == ways,
-            jnp.broadcast_to(known[..., None], beliefs.way.shape),
+            jnp.broadcast_to(known[..., None], beliefs.move.shape),
             there,
             following[..., model.seats :],
         )

@@ -1,4 +1,4 @@
-"""Beliefs about what others are after: within an episode by Bayes, between episodes by habit.
+"""Beliefs about the goals of others: within an episode by Bayes, between episodes by habit.
 
 Within an episode a belief is a probability for each candidate goal. Between episodes a player's
 habit is remembered as one weight per habit, of which `habit_prior` makes probabilities. Every
@@ -110,7 +110,7 @@ def after_step(
     """The belief in the state that a step led to: a realised goal is followed by a new one, of
     which only the prior is known; candidates that are gone are ruled out.
 
-    lasting: the last candidate is no goal but a trait: what is believed of it outlasts goals.
+    lasting: the last candidate is no goal but a trait, and the belief in it outlasts goals.
     """
     kept = restricted(belief, open_)
     if lasting:

@@ -1,4 +1,4 @@
-"""Worlds of co-players that are after what goal codes say, each with a code that lasts."""
+"""A simulator of co-players with goal codes; each keeps its code along a future."""
 
 import dataclasses
 import math
@@ -30,8 +30,8 @@ def with_codes(
 
 
 class CodeSimulator(Simulator):
-    """Co-players act by the opponent model, with codes that they may have; positions are judged by
-    actor and critic, which are told what is known of the co-players, as when they learned.
+    """Co-players act by the opponent model, with codes that they may have. Actor and critic
+    evaluate positions; they see the inferred codes, as when they learned.
 
     z: [tree, other, code] that the co-players have. known: [tree, other, code] as inferred.
     policy_sees_codes: whether actor and critic have inputs for codes.
@@ -46,7 +46,7 @@ class CodeSimulator(Simulator):
     policy_sees_codes: bool = eqx.field(static=True)
 
     def prepared(self, game: Game) -> Simulator:
-        # Beside the board and what was done last, which marks show, there must be time alone.
+        # Beside the board and the last actions, which sparse views show, there must be time alone.
         fits = sparse_fits(self.actor, game) and self.goals.opponent.rest.shape[-1] == 1
         return SparseCodeSimulator.of(self, game) if fits else self
 
@@ -78,8 +78,8 @@ class CodeSimulator(Simulator):
 class SparseCodeSimulator(CodeSimulator):
     """As the `CodeSimulator` it is made of, to rounding; see `coplay.models.sparse_inputs`.
 
-    opponent: the opponent model spelled out. own_rows, other_rows: what each input of a view adds
-    to the first layers of actor and critic, and of the opponent model.
+    opponent: the opponent model as plain matrices. own_rows, other_rows: what each input of a view
+    adds to the first layers of actor and critic, and of the opponent model.
     """
 
     opponent: ExpandedPolicy
@@ -105,7 +105,7 @@ class SparseCodeSimulator(CodeSimulator):
     def others(
         self, game: Game, observation: Observation, state: State, hypothesis: Hypothesis
     ) -> Float[Array, "tree other action"]:
-        # What was done last comes last among the marks: the opponent model does not look at it.
+        # The last actions come last among the indices: the opponent model does not see them.
         indices = jax.vmap(game.sparse_view)(state)[:, 1:, : -game.seats]
         indices = centre_indices(indices, self.goals.shape.planes)
         indices = jnp.minimum(indices, self.other_rows.shape[0] - 1)
@@ -133,10 +133,10 @@ class SparseCodeSimulator(CodeSimulator):
 def board_rows(
     weight: Float[Array, "input unit"], board: tuple[int, int, int]
 ) -> Float[Array, "row unit"]:
-    """What each mark, as `centre_indices` numbers them, adds to a layer on boards as
-    `coplay.nn.conditioned.centred` shows them; the last row, of what is not there, is 0.
+    """What each index of a sparse view, as `centre_indices` numbers them, adds to a layer on boards
+    as `coplay.nn.conditioned.centred` shows them; the last row, of what is missing, is 0.
 
-    The own player is always in the middle; where it stands says which cells are on the board.
+    The own player is always in the middle; its cell says which cells are on the board.
     """
     height, width, planes = board
     rows, columns = 2 * height - 1, 2 * width - 1

@@ -31,7 +31,7 @@ from coplay.core.config import Config, NonNegativeFloat, PositiveInt, Widths, on
 from coplay.core.errors import UserError
 from coplay.core.game import Game, Observation
 from coplay.models.goal_inference import (
-    TELLS,
+    ACTION_FEATURES,
     Code,
     GoalInference,
     Past,
@@ -138,7 +138,7 @@ class GoalModel(eqx.Module):
             self.inference = Prototypes(config.prototypes, code, keys[2])
         else:
             memory = GRUNetwork(
-                ViewShape((0, 0, 0), TELLS + now + seats * shape.actions, shape.actions),
+                ViewShape((0, 0, 0), ACTION_FEATURES + now + seats * shape.actions, shape.actions),
                 config.units,
                 config.units,
                 key=keys[2],
@@ -148,7 +148,7 @@ class GoalModel(eqx.Module):
                 head_scale=1.0,
             )
             self.inference = RecurrentInference(
-                telling=network(window, more, TELLS * shape.actions, keys[6]),
+                action_features=network(window, more, ACTION_FEATURES * shape.actions, keys[6]),
                 memory=memory,
                 inferred=network(window, more + config.units, 2 * code, keys[3]),
                 numbers=now,
@@ -175,7 +175,7 @@ class GoalModel(eqx.Module):
     def evidence(
         self, seen: Float[Array, "*batch inputs"], joint: Integer[Array, "*batch seat"]
     ) -> Float[Array, "*batch evidence"]:
-        """What steps tell about players, see `GoalInference.evidence`."""
+        """What steps show of players, see `GoalInference.evidence`."""
         return self.inference.evidence(self.opponent, seen, joint)
 
     def remember(

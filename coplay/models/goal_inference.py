@@ -91,7 +91,7 @@ class GoalInference(eqx.Module):
         seen: Float[Array, "*batch inputs"],
         joint: Integer[Array, "*batch seat"],
     ) -> Float[Array, "*batch evidence"]:
-        """What steps tell about players. opponent: the opponent model. seen: the players' views, as
+        """What steps show of players. opponent: the opponent model. seen: the players' views, as
         `GoalModel.see` gives them. joint: what all did, ego-first."""
 
     @abstractmethod
@@ -275,18 +275,17 @@ class Prototypes(GoalInference):
         return {"prototype_loss": masked_mean(loss, alive, None)}
 
 
-TELLS = 16  # numbers that the board gives for each action
+ACTION_FEATURES = 16  # numbers that a board gives for each action
 
 
 class RecurrentInference(GoalInference):
-    """A GRU over (board, joint action). What an action tells about a player depends on the board.
-    So a network gives `TELLS` numbers for each action, and the memory takes in those of the action
-    that was taken.
+    """A GRU over (board, joint action). What an action says about a player depends on the board. So
+    a network gives features of each action, and the memory takes in those of the action taken.
 
     numbers: how many numbers beside the board, and before the legal actions, views have.
     """
 
-    telling: Network
+    action_features: Network
     memory: GRUNetwork
     inferred: Network
     numbers: int = eqx.field(static=True)
@@ -303,14 +302,14 @@ class RecurrentInference(GoalInference):
         seen: Float[Array, "*batch inputs"],
         joint: Integer[Array, "*batch seat"],
     ) -> Float[Array, "*batch more"]:
-        """What the board tells of the action taken, time, and what all players did, ego-first."""
+        """Features of the action taken, time, and what all players did, ego-first."""
         actions = opponent.head.shape[0]
         done = (joint[..., None] == jnp.arange(actions)).astype(jnp.float32)
-        said = self.telling(seen).reshape(*joint.shape[:-1], actions, TELLS)
-        said = jnp.sum(said * done[..., 0, :, None], axis=-2)
+        features = self.action_features(seen).reshape(*joint.shape[:-1], actions, ACTION_FEATURES)
+        features = jnp.sum(features * done[..., 0, :, None], axis=-2)
         now = seen[..., seen.shape[-1] - actions - self.numbers : -actions]
         flat = done.reshape(*joint.shape[:-1], -1)
-        return jnp.concatenate([said, now, flat], axis=-1)
+        return jnp.concatenate([features, now, flat], axis=-1)
 
     def update(
         self, memory: Float[Array, "*batch unit"], evidence: Float[Array, "*batch more"]

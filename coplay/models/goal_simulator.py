@@ -1,4 +1,4 @@
-"""Worlds a planner can imagine: co-players modelled with goals."""
+"""A simulator of co-players with goals of the game, and their opponent models."""
 
 import dataclasses
 from functools import partial
@@ -29,7 +29,7 @@ from coplay.search.simulator import Hypothesis, Simulator
 
 
 class GoalHypothesis(NamedTuple):
-    """What is imagined of the others. goal: [tree, other] the candidate each is after.
+    """What a tree assumes of the others. goal: [tree, other] the candidate that each follows.
     counts: [tree, other, goal] what each realised so far in the episode."""
 
     goal: Int[Array, "tree other"]
@@ -37,17 +37,17 @@ class GoalHypothesis(NamedTuple):
 
 
 class GoalSimulator(Simulator):
-    """Co-players modelled by networks, each with a goal; positions judged by actor and critic.
+    """Co-players act by opponent models, each with a goal; actor and critic evaluate positions.
 
     opponents: models with a leading axis: one per co-player, or one for all of them.
-    habits: [tree, other, habit] probabilities, for goals that are taken up along a future.
-    belief: [tree, other, goal] what is believed of the co-players, in whatever position is judged.
-    drive: [tree] of the planner; -1: none. drives: how many there are.
-    goals: what the co-players may be after; None: their models see the ego views alone, and minds
-        are empty. aimless: the last candidate is to act by chance.
-    guides: a planner without a drive also tries what it would do with each of the drives, and a
-        position is worth what the best of them expects of it. A drive counts only a part of the
-        rewards, so who follows it gets no less than it expects.
+    habits: [tree, other, habit] probabilities, by which co-players choose new goals.
+    belief: [tree, other, goal] about the co-players, the same in all positions of a tree.
+    persona: [tree] of the planner; -1: none. personas: how many there are.
+    goals: the co-players' candidates; None: opponent models see the ego views alone, and hypotheses
+        are empty. random_goal: the last candidate is to act at random.
+    guides: a planner without a persona also tries what it would do with each persona, and a
+        position has the highest of their values. A persona counts only a part of the rewards, so
+        who follows it gets no less than its value.
     """
 
     actor: Network
@@ -82,7 +82,7 @@ class GoalSimulator(Simulator):
     def goals_seen(
         self, state: State, hypothesis: Hypothesis
     ) -> Float[Array, "tree other feature"]:
-        """The features of what the co-players are after; none without goals."""
+        """The features of the co-players' goals; none without goals."""
         if self.goals is None:
             return jnp.zeros((*self.habits.shape[:2], 0))
         features = jax.vmap(self.goals.features)(state)[:, 1:]
@@ -95,7 +95,7 @@ class GoalSimulator(Simulator):
         goal: Float[Array, "tree other feature"],
         legal: Bool[Array, "tree other action"],
     ) -> Float[Array, "tree other action"]:
-        """What is expected of co-players with these goals, where aimless ones act by chance."""
+        """The predictions for co-players with these goals; those without a goal act at random."""
         if not self.random_goal:
             return predicted
         return jnp.where(goal[..., -1:] > 0, categorical.uniform_policy(legal), predicted)
@@ -105,7 +105,7 @@ class GoalSimulator(Simulator):
     ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
         if not self.guides:
             return self.evaluate_as(game, observation, state, self.persona)
-        # Who has a drive follows no other.
+        # A planner with a persona follows no other.
         free = self.persona < 0
         personas = jnp.where(free, jnp.arange(self.personas)[:, None], self.persona)
         log_policies, values = jax.vmap(partial(self.evaluate_as, game, observation, state))(
@@ -117,7 +117,7 @@ class GoalSimulator(Simulator):
     def evaluate_as(
         self, game: Game, observation: Observation, state: State, persona: Int[Array, " tree"]
     ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
-        """As `evaluate`, by a planner with this drive."""
+        """As `evaluate`, by a planner with this persona."""
         context = belief_context(game, state, self.goals, self.belief, persona, self.personas)
         view = flatten(observation, context)
         log_policy = categorical.log_policy(self.actor(view), observation.legal)
@@ -126,7 +126,7 @@ class GoalSimulator(Simulator):
     def resample_hypothesis(
         self, uniform: Float[Array, "tree other"], hypothesis: Hypothesis
     ) -> Hypothesis:
-        """Other goals by the beliefs."""
+        """Other goals, sampled from the beliefs."""
         return (
             hypothesis
             if self.goals is None
@@ -136,7 +136,7 @@ class GoalSimulator(Simulator):
     def planner_reward(
         self, game: Game, state: State, after: State, reward: Float[Array, " tree"]
     ) -> Float[Array, " tree"]:
-        """To a planner with a drive, only a part of the reward."""
+        """With a persona, only a part of the reward."""
         if game.goals is None or self.personas == 0:
             return reward
         realised = jax.vmap(game.goals.realised)(state, after)[:, 0]
@@ -150,7 +150,7 @@ class GoalSimulator(Simulator):
         after: State,
         hypothesis: Hypothesis,
     ) -> Hypothesis:
-        """A co-player that realised its goal, or whose goal is gone, takes up a new one by its
+        """A co-player that realised its goal, or whose goal is gone, chooses a new one by its
         habits."""
         goals = self.goals
         if goals is None:
@@ -163,10 +163,10 @@ class GoalSimulator(Simulator):
         if self.random_goal:
             kept = kept | (hypothesis.goal == kinds[-1])
         prior = goals.prior(self.habits, counts, open_)
-        if self.random_goal:  # who had a goal so far does not become aimless
+        if self.random_goal:  # who had a goal does not begin to act at random
             prior = prior.at[..., -1].set(0.0)
-        drawn = sample_goals(uniform, prior)
-        return GoalHypothesis(jnp.where(kept, hypothesis.goal, drawn), counts)
+        new = sample_goals(uniform, prior)
+        return GoalHypothesis(jnp.where(kept, hypothesis.goal, new), counts)
 
 
 FIELDS = tuple(field.name for field in dataclasses.fields(GoalSimulator))
@@ -176,7 +176,7 @@ class SparseGoalSimulator(GoalSimulator):
     """As the `GoalSimulator` it is made of, to rounding.
 
     own_rows, other_rows: what each input of a view adds to the first layers of actor and critic,
-        and of the co-players' models; the last row, of marks that are missing, is 0.
+        and of the opponent models; the last row, of what is missing, is 0.
     """
 
     own_rows: Float[Array, "row own_unit"]
@@ -184,7 +184,7 @@ class SparseGoalSimulator(GoalSimulator):
 
     @staticmethod
     def fits(simulator: GoalSimulator, game: Game) -> bool:
-        """Whether the game gives marks and the networks begin with a layer that reads them."""
+        """Whether the game has sparse views and the networks begin with a layer that reads them."""
         return sparse_fits(simulator.actor, game)
 
     @classmethod
@@ -239,12 +239,11 @@ def belief_context(
     persona: Int[Array, " copy"],
     personas: int,
 ) -> Float[Array, "copy input"]:
-    """What actor and critic are told beside the ego view, in states [copy] with the own seat first:
-    the own drive as flags (none where it is -1), and what the co-players in the game are believed
-    to be after, as the mean of the features of their goals.
+    """What actor and critic see beside the ego view, in states [copy] with the own seat first: the
+    own persona as flags (none where it is -1), and the features of the goals of the co-players in
+    the game, averaged over the belief.
 
-    Values must rest on what can be known: given the goals that others really turn out to have, a
-    player would see its own hopes fail by every second draw.
+    Values must rest on what the player can know, and not on the goals that others turn out to have.
     """
     flags = (persona[..., None] == jnp.arange(personas)).astype(jnp.float32)
     if goals is None:
@@ -273,5 +272,5 @@ def predict_others(
 def sample_goals(
     uniform: Float[Array, "*batch"], belief: Float[Array, "*batch goal"]
 ) -> Int[Array, "*batch"]:
-    """A candidate by its probability; `uniform` in [0, 1)."""
+    """A candidate sampled by its probability; `uniform` in [0, 1)."""
     return categorical.sample_cdf(uniform, categorical.cdf(jnp.maximum(belief, 1e-30)))

@@ -1,7 +1,8 @@
-"""A game's goals with one candidate more: to have none, and to act by chance.
+"""A game's goals with one candidate more: to have none, and to act at random.
 
-A stranger may follow no goal at all. Its model needs no learning: every legal action is as likely.
-Being aimless is a trait and no goal: it is not realised, and it outlasts what is caught by chance.
+A stranger may follow no goal at all. Its model needs no learning: all legal actions are equally
+probable. Acting at random is a trait and no goal: it is never realised, and it lasts even if the
+player catches something.
 """
 
 from typing import Any
@@ -14,14 +15,14 @@ from coplay.nn import categorical
 
 
 class WithRandomGoal(Goals):
-    """The candidates and habits of `known`, and aimlessness as the last of both. Counts of what was
-    realised have its column too, always 0."""
+    """The candidates and habits of `known`, and acting at random as the last of both. Counts of
+    realised goals have its column too, always 0."""
 
     known: Goals
 
     @property
     def names(self) -> tuple[str, ...]:
-        return (*self.known.names, "aimless")
+        return (*self.known.names, "random")
 
     @property
     def unrealised(self) -> int:
@@ -29,10 +30,10 @@ class WithRandomGoal(Goals):
 
     @property
     def habit_names(self) -> tuple[str, ...]:
-        return (*self.known.habit_names, "aimless")
+        return (*self.known.habit_names, "random")
 
     def features(self, state: Any) -> Float[Array, "seat goal feature"]:
-        """The features of the goals and a last one that says aimless."""
+        """The features of the goals and a last one that says random."""
         known = self.known.features(state)
         return jnp.pad(known, ((0, 0), (0, 1), (0, 1))).at[:, -1, -1].set(1.0)
 

@@ -1,4 +1,4 @@
-"""Networks that read where an ego view is 1, instead of the view itself.
+"""Networks that read where an ego view is 1, instead of the whole view.
 
 Of the inputs of a network on a board nearly all are 0. Where a game says which are 1, by
 `Game.sparse_view`, the first layer is a sum of a few rows of its weights, and no view is built.
@@ -18,7 +18,7 @@ from coplay.nn.networks import Network, view_shape
 
 
 def sparse_fits(actor: Network, game: Game) -> bool:
-    """Whether the game gives marks and the networks begin with a layer that reads them."""
+    """Whether the game has sparse views and the networks begin with a layer that reads them."""
     return game.has_sparse_view and bool(actor.layers) and not actor.convolutions
 
 
@@ -48,7 +48,7 @@ def evaluate_sparse(
 ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
     """Log-probabilities by the actor and values by the critic, for the planner's own views.
 
-    rows: as `own_rows` gives. told: what the networks are told beside the view.
+    rows: as `own_rows` gives. context: what the networks see beside the view.
     """
     indices = sparse_views_of(actor, game, state, slice(1))[:, 0]
     first = observation.features[:, -1:] * rows[-2] + summed(rows, indices)
@@ -58,13 +58,13 @@ def evaluate_sparse(
     bias = jnp.concatenate([layer.bias for layer in layers])
     # Actor and critic in one piece: read by two, every row would be written out first.
     act = activation_function(actor.activation)
-    seen, judged = jnp.split(act(first + context @ weight.T + bias), 2, axis=-1)
-    logits, value = after_first(actor, seen), after_first(critic, judged)
+    for_actor, for_critic = jnp.split(act(first + context @ weight.T + bias), 2, axis=-1)
+    logits, value = after_first(actor, for_actor), after_first(critic, for_critic)
     return categorical.log_policy(logits, observation.legal), value[..., 0]
 
 
 def view_inputs(network: Network, game: Game) -> int:
-    """How many inputs are the view; what else networks are told comes after it."""
+    """How many inputs are the view; all others come after it."""
     shape = view_shape(game)
     size = centred_size(shape.planes) if network.centred else math.prod(shape.planes)
     return size + shape.features
@@ -73,8 +73,8 @@ def view_inputs(network: Network, game: Game) -> int:
 def summed(
     rows: Float[Array, "row unit"], indices: Int[Array, "*batch index"]
 ) -> Float[Array, "*batch unit"]:
-    """The sum of the rows of the marks."""
-    # One lookup of whole rows for each mark: together they would be a batch of marks in memory.
+    """The sum of the rows of the indices."""
+    # One lookup per index: all at once they would be one more batch in memory.
     parts = [
         rows.at[indices[..., m]].get(mode="promise_in_bounds") for m in range(indices.shape[-1])
     ]

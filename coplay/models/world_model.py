@@ -1,11 +1,11 @@
-"""A model of the world: (ego board, ego-first joint action) → next board, reward, whether I leave.
+"""The world model: (ego board, ego-first joint action) → next board, reward, whether I leave.
 
-Everything is predicted as classes. A player goes to one of the cells beside it, stays, or is gone;
-whatever else is in a cell is there or not; a reward is one of the values that occur. What is
-believed most is then a board, never a blur of several. The network is local: what happens in a cell
-depends on the cells around it and on what the players there do, and actions enter where their
-player stands, so that "two hunters at once" is in front of the network and not averaged away. Which
-actions do what is learned.
+Everything is predicted as classes. A player moves to one of the cells beside it, stays, or is gone;
+whatever else is in a cell is there or not; a reward is one of the values that occur. The most
+probable classes then make one board, never a blur of several. The network is local: what happens in
+a cell depends on the cells around it and on what the players there do. Actions enter in the cell of
+their player, so the network sees "two hunters at once" instead of an average. It learns what
+actions do.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from coplay.core.numerics import masked_mean
 from coplay.nn.categorical import NEVER
 from coplay.nn.layers import Conv3x3, Linear, default_init
 
-WAYS = ((-1, 0), (1, 0), (0, -1), (0, 1), (0, 0))
+MOVES = ((-1, 0), (1, 0), (0, -1), (0, 1), (0, 0))
 """Where a player can be after a step, as rows and columns; one more class: gone."""
 UNKNOWN = 1e9  # stands for a reward that has not occurred yet
 NEW = 1e-3  # a reward this far from all known ones is another one
@@ -41,15 +41,15 @@ class WorldModelConfig(Config):
     """How many different rewards it can predict."""
 
 
-class Beliefs(NamedTuple):
+class WorldPrediction(NamedTuple):
     """Logits of what a step brings, [..., ...].
 
-    way: [..., seat, 6] where each player goes, ego-first. there: [..., height, width, kind] whether
-    something of each other plane will be in a cell. reward: [..., value]. leaves: [...] the ego
-    player is out of the game afterwards.
+    move: [..., seat, 6] where each player goes, ego-first. there: [..., height, width, kind]
+    whether something of each other plane will be in a cell. reward: [..., value]. leaves: [...] the
+    ego player is out of the game afterwards.
     """
 
-    way: Float[Array, "*batch seat way"]
+    move: Float[Array, "*batch seat move"]
     there: Float[Array, "*batch height width kind"]
     reward: Float[Array, "*batch value"]
     leaves: Float[Array, "*batch"]
@@ -71,18 +71,24 @@ class Transition(NamedTuple):
 
 
 class WorldModel(eqx.Module):
-    """See the module docstring. values: [value] the rewards that occur, then `UNKNOWN`. amount:
-    the reward as a sum over cells, to which values near it owe, by exactness, their probability."""
+    """See the module docstring.
 
-    near: Conv3x3
-    here: Linear
-    go: tuple[Linear, Linear]
-    thing: Linear
-    gain: tuple[Linear, Linear]
-    amount: Linear
-    exactness: Float[Array, ""]
-    around: Conv3x3
-    may: Linear
+    surroundings, cell: features of every cell from the cells around it. move: where players go.
+    there: what is in a cell. outcome: leaving and the reward's classes. reward_sum: the reward as a
+    sum over cells; values near it become more probable, the more so the higher reward_precision.
+    legal_surroundings, legal_head: legal actions. values: [value] the rewards that occur, then
+    `UNKNOWN`.
+    """
+
+    surroundings: Conv3x3
+    cell: Linear
+    move: tuple[Linear, Linear]
+    there: Linear
+    outcome: tuple[Linear, Linear]
+    reward_sum: Linear
+    reward_precision: Float[Array, ""]
+    legal_surroundings: Conv3x3
+    legal_head: Linear
     values: Float[Array, " value"]
     seats: int = eqx.field(static=True)
     actions: int = eqx.field(static=True)
@@ -95,25 +101,28 @@ class WorldModel(eqx.Module):
         self.seats, self.actions = seats, actions
         self.values = jnp.full(config.reward_values, UNKNOWN)
         kinds = planes - seats
-        self.near = Conv3x3(kinds + 3 + 2 * actions, wide, keys[0])
-        self.here = Linear(wide, wide, keys[1])
-        half = max(wide // 2, len(WAYS) + 1)
-        self.go = (Linear(wide + actions, half, keys[2]), Linear(half, 1 + len(WAYS), keys[3], 0.1))
-        self.thing = Linear(wide, kinds, keys[4], 0.1)
-        self.gain = (
+        self.surroundings = Conv3x3(kinds + 3 + 2 * actions, wide, keys[0])
+        self.cell = Linear(wide, wide, keys[1])
+        half = max(wide // 2, len(MOVES) + 1)
+        self.move = (
+            Linear(wide + actions, half, keys[2]),
+            Linear(half, 1 + len(MOVES), keys[3], 0.1),
+        )
+        self.there = Linear(wide, kinds, keys[4], 0.1)
+        self.outcome = (
             Linear(2 * wide + actions, config.width, keys[5]),
             Linear(config.width, 1 + config.reward_values, keys[6], 0.1),
         )
-        self.amount = Linear(2 * wide + actions, 1, keys[9], 0.1)
-        self.exactness = jnp.float32(0.0)
-        self.around = Conv3x3(kinds + 1, wide, keys[7])
-        self.may = Linear(wide, actions, keys[8], 0.1)
+        self.reward_sum = Linear(2 * wide + actions, 1, keys[9], 0.1)
+        self.reward_precision = jnp.float32(0.0)
+        self.legal_surroundings = Conv3x3(kinds + 1, wide, keys[7])
+        self.legal_head = Linear(wide, actions, keys[8], 0.1)
 
     def __call__(
         self,
         planes: Float[Array, "*batch height width plane"],
         action: Integer[Array, "*batch seat"],
-    ) -> Beliefs:
+    ) -> WorldPrediction:
         players, rest = planes[..., : self.seats], planes[..., self.seats :]
         done = (action[..., None] == jnp.arange(self.actions)).astype(jnp.float32)
         doing = jnp.einsum("...hws,...sa->...hwa", players, done)
@@ -121,23 +130,23 @@ class WorldModel(eqx.Module):
         everyone = jnp.sum(players, axis=-1, keepdims=True)
         board = jnp.ones_like(everyone)
         x = jnp.concatenate([rest, board, everyone, players[..., :1], doing, mine], axis=-1)
-        cells = jax.nn.relu(self.here(jax.nn.relu(self.near(x))))
+        cells = jax.nn.relu(self.cell(jax.nn.relu(self.surroundings(x))))
         stands = jnp.einsum("...hws,...hwc->...sc", players, cells)
-        way = self.go[1](jax.nn.relu(self.go[0](jnp.concatenate([stands, done], axis=-1))))
+        move = self.move[1](jax.nn.relu(self.move[0](jnp.concatenate([stands, done], axis=-1))))
         total = jnp.sum(cells, axis=(-3, -2))
         own = jnp.concatenate([total, stands[..., 0, :], done[..., 0, :]], axis=-1)
-        gain = self.gain[1](jax.nn.relu(self.gain[0](own)))
+        outcome = self.outcome[1](jax.nn.relu(self.outcome[0](own)))
         values = jax.lax.stop_gradient(self.values)
         known = values < UNKNOWN
-        # What is gained in several cells adds up: a sum that was rarely seen is near the values
-        # that it may be, where a class of its own would hardly have been learned.
-        far = jnp.square(jnp.where(known, values, 0.0) - self.amount(own))
-        reward = jnp.where(known, gain[..., 1:] - jnp.exp(self.exactness) * far, NEVER)
-        return Beliefs(way, self.thing(cells), reward, gain[..., 0])
+        # Rewards of several cells add up. A rare sum has hardly been learned as a class, but it is
+        # near to its value.
+        far = jnp.square(jnp.where(known, values, 0.0) - self.reward_sum(own))
+        reward = jnp.where(known, outcome[..., 1:] - jnp.exp(self.reward_precision) * far, NEVER)
+        return WorldPrediction(move, self.there(cells), reward, outcome[..., 0])
 
-    def likely_reward(self, beliefs: Beliefs) -> Float[Array, "*batch"]:
+    def likely_reward(self, prediction: WorldPrediction) -> Float[Array, "*batch"]:
         """The most probable reward; 0 while none is known."""
-        best = jnp.argmax(beliefs.reward, axis=-1)[..., None] == jnp.arange(len(self.values))
+        best = jnp.argmax(prediction.reward, axis=-1)[..., None] == jnp.arange(len(self.values))
         return jnp.sum(jnp.where(best & (self.values < UNKNOWN), self.values, 0.0), axis=-1)
 
     def legal(
@@ -146,8 +155,8 @@ class WorldModel(eqx.Module):
         """Logits of which actions are legal for each player, ego-first."""
         players, rest = planes[..., : self.seats], planes[..., self.seats :]
         x = jnp.concatenate([rest, jnp.ones_like(rest[..., :1])], axis=-1)
-        cells = jax.nn.relu(self.around(x))
-        return self.may(jnp.einsum("...hws,...hwc->...sc", players, cells))
+        cells = jax.nn.relu(self.legal_surroundings(x))
+        return self.legal_head(jnp.einsum("...hws,...hwc->...sc", players, cells))
 
 
 def new_world_model(
@@ -158,57 +167,57 @@ def new_world_model(
     return eqx.tree_at(lambda one: one.values, model, jnp.full(config.reward_values, UNKNOWN))
 
 
-def shifted(x: Float[Array, "*batch height width player"], way: tuple[int, int]) -> Array:
+def shifted(x: Float[Array, "*batch height width player"], move: tuple[int, int]) -> Array:
     """Planes moved by rows and columns; what leaves the board is lost."""
     height, width = x.shape[-3:-1]
-    down, right = way
+    down, right = move
     padded = jnp.pad(x, [(0, 0)] * (x.ndim - 3) + [(1, 1), (1, 1), (0, 0)])
     return padded[..., 1 - down : 1 - down + height, 1 - right : 1 - right + width, :]
 
 
 def expected_board(
-    planes: Float[Array, "*batch height width plane"], beliefs: Beliefs
+    planes: Float[Array, "*batch height width plane"], prediction: WorldPrediction
 ) -> Float[Array, "*batch height width plane"]:
     """The probability that each thing will be in each cell: raw, nothing rounded."""
-    seats = beliefs.way.shape[-2]
-    probs = jax.nn.softmax(beliefs.way, axis=-1)
+    seats = prediction.move.shape[-2]
+    probs = jax.nn.softmax(prediction.move, axis=-1)
     return jnp.concatenate(
-        [_moved(planes[..., :seats], probs), jax.nn.sigmoid(beliefs.there)], axis=-1
+        [_moved(planes[..., :seats], probs), jax.nn.sigmoid(prediction.there)], axis=-1
     )
 
 
 def likely_board(
-    planes: Float[Array, "*batch height width plane"], beliefs: Beliefs
+    planes: Float[Array, "*batch height width plane"], prediction: WorldPrediction
 ) -> Float[Array, "*batch height width plane"]:
     """The next board if every class is the most probable one; planes of zeros and ones."""
-    seats = beliefs.way.shape[-2]
-    best = jnp.argmax(beliefs.way, axis=-1)[..., None] == jnp.arange(1 + len(WAYS))
-    there = (beliefs.there > 0).astype(jnp.float32)
+    seats = prediction.move.shape[-2]
+    best = jnp.argmax(prediction.move, axis=-1)[..., None] == jnp.arange(1 + len(MOVES))
+    there = (prediction.there > 0).astype(jnp.float32)
     players = _moved(planes[..., :seats], best.astype(jnp.float32))
     return jnp.concatenate([players, there], axis=-1)
 
 
 def _moved(
-    players: Float[Array, "*batch height width seat"], way: Float[Array, "*batch seat way"]
+    players: Float[Array, "*batch height width seat"], move: Float[Array, "*batch seat move"]
 ) -> Float[Array, "*batch height width seat"]:
-    """Players' planes after ways taken with these weights."""
+    """Players' planes after moves taken with these weights."""
     moved = jnp.zeros_like(players)
-    for index, one in enumerate(WAYS):
-        moved = moved + way[..., None, None, :, index] * shifted(players, one)
+    for index, one in enumerate(MOVES):
+        moved = moved + move[..., None, None, :, index] * shifted(players, one)
     return moved
 
 
-def true_ways(
+def true_moves(
     planes: Float[Array, "*batch height width plane"],
     following: Float[Array, "*batch height width plane"],
     seats: int,
 ) -> tuple[Int[Array, "*batch seat"], Bool[Array, "*batch seat"]]:
-    """Which way each player went, and whether that is known: it was on the board, and is in a cell
-    beside its old one, or gone."""
+    """Which of `MOVES` each player made (one more: gone), and whether that is known: it was on the
+    board, and is in a cell beside its old one, or gone."""
     players, after = planes[..., :seats], following[..., :seats]
     there, still = (jnp.any(x > 0, axis=(-3, -2)) for x in (players, after))
     went = jnp.stack(
-        [jnp.sum(shifted(players, one) * after, axis=(-3, -2)) > 0 for one in WAYS], axis=-1
+        [jnp.sum(shifted(players, one) * after, axis=(-3, -2)) > 0 for one in MOVES], axis=-1
     )
     went = jnp.concatenate([went, ~still[..., None]], axis=-1)
     return jnp.argmax(went, axis=-1), there & jnp.any(went, axis=-1)
@@ -243,8 +252,8 @@ def world_loss(
 ) -> tuple[Float[Array, ""], dict[str, Float[Array, ""]]]:
     """The sum of all cross-entropies, and each by its name, in nats per step."""
     planes, following = (x.astype(jnp.float32) for x in (steps.planes, steps.following))
-    beliefs = model(planes, steps.action)
-    way, known = true_ways(planes, following, model.seats)
+    prediction = model(planes, steps.action)
+    move, known = true_moves(planes, following, model.seats)
 
     def cross(logits: Float[Array, "*batch n"], index: Int[Array, "*batch"]) -> Array:
         chosen = index[..., None] == jnp.arange(logits.shape[-1])
@@ -257,10 +266,10 @@ def world_loss(
     legal = model.legal(planes)[..., 0, :]
     reward = reward_class(jax.lax.stop_gradient(model.values), steps.reward)
     each = {
-        "world_move_loss": jnp.sum(jnp.where(known, cross(beliefs.way, way), 0.0), axis=-1),
-        "world_cell_loss": jnp.sum(binary(beliefs.there, rest), axis=(-3, -2, -1)),
-        "world_reward_loss": cross(beliefs.reward, reward),
-        "world_exit_loss": binary(beliefs.leaves, steps.leaves.astype(jnp.float32)),
+        "world_move_loss": jnp.sum(jnp.where(known, cross(prediction.move, move), 0.0), axis=-1),
+        "world_cell_loss": jnp.sum(binary(prediction.there, rest), axis=(-3, -2, -1)),
+        "world_reward_loss": cross(prediction.reward, reward),
+        "world_exit_loss": binary(prediction.leaves, steps.leaves.astype(jnp.float32)),
         "world_legal_loss": jnp.sum(binary(legal, steps.legal.astype(jnp.float32)), axis=-1),
     }
     terms = {name: masked_mean(value, steps.alive, None) for name, value in each.items()}

@@ -19,7 +19,7 @@ from coplay.models.world_model import WorldModel, likely_board
 class ImaginedState(NamedTuple):
     """One imagined game. planes: the board as seat 0 sees it, its own plane first.
 
-    last: [seat] what each did last. alive: [seat] who is believed to be in the game. time: [] steps
+    last: [seat] what each did last. alive: [seat] who is in the game by the model. time: [] steps
     played.
     """
 
@@ -30,7 +30,7 @@ class ImaginedState(NamedTuple):
 
 
 class ImaginedGame(Game):
-    """The game as the model believes it to be. Rewards are those of seat 0 alone."""
+    """The game by the world model. Rewards are those of seat 0 alone."""
 
     model: WorldModel
     horizon: int = eqx.field(static=True)
@@ -58,15 +58,15 @@ class ImaginedGame(Game):
     ) -> tuple[ImaginedState, Outcome]:
         planes = state.planes.astype(jnp.float32)
         done = jnp.where(state.alive, actions, state.last).astype(jnp.int32)
-        beliefs = self.model(planes, done)
-        board = likely_board(planes, beliefs) > 0
-        leaves = beliefs.leaves > 0
+        prediction = self.model(planes, done)
+        board = likely_board(planes, prediction) > 0
+        leaves = prediction.leaves > 0
         there = jnp.any(board[..., : self.seats], axis=(0, 1))
         # Who leaves the game while staying on the board ends it for all: nothing follows for me.
         alive = state.alive & there & ~(leaves & (jnp.arange(self.seats) == 0))
         time = state.time + 1
         following = ImaginedState(board, done.astype(state.last.dtype), alive, time)
-        gained = jnp.where(state.alive[0], self.model.likely_reward(beliefs), 0.0)
+        gained = jnp.where(state.alive[0], self.model.likely_reward(prediction), 0.0)
         reward = jnp.where(jnp.arange(self.seats) == 0, gained, 0.0)
         cut = (time >= self.horizon) & jnp.any(alive)
         return following, Outcome(reward, state.alive & ~alive, cut)

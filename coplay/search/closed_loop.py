@@ -1,7 +1,7 @@
 """Search with one sampled future per edge: the paper's form.
 
-What the others do after an action is drawn once and kept, so a tree plans against known coin flips
-and is optimistic: it finds E[max] where max E is due (see `coplay.search.open_loop`).
+What the others do after an action is sampled once and kept, so a tree plans against known coin
+flips and is optimistic: it finds E[max] instead of max E (see `coplay.search.open_loop`).
 """
 
 import jax

@@ -19,10 +19,10 @@ class KnownPolicies(Simulator):
     """Co-players that act by known policies.
 
     policies: of the co-players in seats 1, 2, … of the states.
-    habits: policies whose actions are tried first, each as often; none: all actions evenly.
-    playouts: a position is worth what the best of the habits brings if it is played so many steps
-        from there; 0: nothing. discount: of rewards in playouts.
-    trees: which trees these are, each with luck of its own in playouts; None: all, in order.
+    prior_policies: policies whose actions are tried first, each as often; none: all actions evenly.
+    playouts: the value of a position is the return of the best of these policies, if it is played
+        so many steps from there; 0: values are 0. discount: of rewards in playouts.
+    trees: which trees these are, each with a seed of its own in playouts; None: all, in order.
     """
 
     policies: tuple[ScriptedPolicy, ...] = eqx.field(static=True)
@@ -66,7 +66,7 @@ class KnownPolicies(Simulator):
     def _played_out(
         self, game: Game, state: State, policy: ScriptedPolicy
     ) -> Float[Array, " tree"]:
-        """The return of one game by this policy, with the same luck at every position."""
+        """The return of one game by this policy, with the same seeds at every position."""
         number = jax.tree.leaves(state)[0].shape[0]
         trees = jnp.arange(number) if self.trees is None else self.trees
         seed = mix_bits(trees.astype(jnp.uint32))

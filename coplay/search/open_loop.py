@@ -1,10 +1,10 @@
-"""Search that draws the others' actions anew at each visit: no tree plans against known coin flips.
+"""Search that samples the others' actions at each visit: no tree plans against known coin flips.
 
 A node stands for a sequence of own actions, not for a state. Every simulation starts at the root
-and plays along its path with fresh draws; an edge keeps the mean of all returns that were seen
+and plays along its path with fresh samples; an edge keeps the mean of all returns that were seen
 through it. For a policy that may react to what the others do this is a lower bound; it converges to
-the best fixed sequence of actions, and becomes closed again at every real step. With `shared` what
-the others have in mind is drawn anew, too, for each simulation: one tree for all draws of goals.
+the best fixed sequence of actions, and every real step closes the loop again. With `share_tree`
+each simulation also samples the hypothesis about the others: one tree for all samples of goals.
 """
 
 from typing import NamedTuple
@@ -83,7 +83,7 @@ def open_loop(
     depth = config.depth
 
     def simulate(number: Int[Array, ""], statistics: Statistics) -> Statistics:
-        # What is drawn differs from simulation to simulation, also on the same path.
+        # Samples differ from simulation to simulation, also on the same path.
         fresh = mix_bits(seed + (number.astype(jnp.uint32) + 1) * jnp.uint32(0x9E3779B1))
         path = jnp.zeros((trees, depth))
         begun = start._replace(seed=fresh)

@@ -1,7 +1,7 @@
-"""Asking a model for some of many trees.
+"""Calls of a model for some of many trees.
 
-What a model costs grows with the trees it is asked for, and in most simulations some do not need
-it. Compiled programs have fixed sizes, so it is asked for one of a few shares of all trees.
+The cost of a model grows with the number of trees, and in most simulations some trees do not need
+it. Compiled programs have fixed sizes, so the model is called for one of a few shares of all trees.
 """
 
 import functools
@@ -16,37 +16,41 @@ from jaxtyping import Array, Bool
 from coplay.search.selection import SAFE
 
 SMALL = 128
-"""With fewer trees the model is asked for all of them: a call costs what starting it costs."""
+"""With fewer trees the model is called for all of them: a call costs what starting it costs."""
 
 
 def call_where(
-    model: Callable[..., Any], which: Bool[Array, " tree"], shares: tuple[float, ...], *told: Any
+    model: Callable[..., Any],
+    which: Bool[Array, " tree"],
+    shares: tuple[float, ...],
+    *arguments: Any,
 ) -> Any:
-    """What `model(*told, trees)` says of the trees that are marked; of others it has no meaning.
+    """The outputs of `model(*arguments, trees)` for the trees in `which`; those of other trees have
+    no meaning.
 
-    It is asked for the smallest of these shares of all trees in which they have room, told which
-    trees these are; or for all, told None; or, if none is marked, not at all. `told` and what the
-    model says are pytrees of arrays [tree, ...].
+    The model is called for the smallest of these shares of all trees in which they have room, with
+    the numbers of these trees; or for all, with None; or not at all, if there are none. `arguments`
+    and outputs are pytrees of arrays [tree, ...].
     """
     trees = which.shape[0]
     sizes = [int(share * trees) for share in shares] if trees >= SMALL else []
-    like = jax.eval_shape(lambda *told: model(*told, None), *told)
+    like = jax.eval_shape(lambda *arguments: model(*arguments, None), *arguments)
 
     def none(*_: Any) -> Any:
         return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), like)
 
-    def some(size: int, *told: Any) -> Any:
+    def some(size: int, *arguments: Any) -> Any:
         place = jnp.cumsum(which) - 1
         who = jnp.zeros(size, jnp.int32)
         who = who.at[jnp.where(which, place, size)].set(
             jnp.arange(trees, dtype=jnp.int32), mode="drop", unique_indices=True
         )
-        told = jax.tree.map(lambda x: x.at[who].get(mode=SAFE), told)
+        arguments = jax.tree.map(lambda x: x.at[who].get(mode=SAFE), arguments)
         back = jnp.where(which, place, 0)
-        return jax.tree.map(lambda x: x.at[back].get(mode=SAFE), model(*told, who))
+        return jax.tree.map(lambda x: x.at[back].get(mode=SAFE), model(*arguments, who))
 
-    def everyone(*told: Any) -> Any:
-        return model(*told, None)
+    def everyone(*arguments: Any) -> Any:
+        return model(*arguments, None)
 
     number = jnp.sum(which)
     how = sum(any_in_batch(number > size).astype(jnp.int32) for size in (0, *sizes))
@@ -55,7 +59,7 @@ def call_where(
         *(functools.partial(some, size) for size in sizes),
         everyone,
     ]
-    return jax.lax.switch(how, branches, *told)
+    return jax.lax.switch(how, branches, *arguments)
 
 
 @custom_vmap

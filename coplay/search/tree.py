@@ -10,7 +10,7 @@ whose outcomes depend on position and action alone. What differs is how trees ar
 - The way down notes all that the way up needs; that only writes, two numbers per edge and one per
   node.
 - Of many trees, the few with the longest ways go on without the others.
-- A path ends where the future does (discount 0), and the model is asked only for the trees that
+- A path ends where the future does (discount 0), and the model is called only for the trees that
   need it, if these are few.
 - What the model must know of a node before an action can be taken there is worked out when the
   first one is: most nodes stay leaves.
@@ -36,9 +36,7 @@ from coplay.search.selection import (
 )
 
 Embedding = Any  # what the model needs to know of a node: a pytree of arrays [tree, ...]
-Observed = (
-    Any  # what the model says of a node before actions are taken: a pytree of arrays [tree, ...]
-)
+Observed = Any  # what the model gives for a node before actions: a pytree of arrays [tree, ...]
 
 UNVISITED = -1
 NOTED = 7
@@ -48,7 +46,7 @@ CROWD = 512
 FEW = 4
 """One in so many of a crowd goes on."""
 OBSERVE_SHARES, STEP_SHARES = (0.25, 0.625), (0.25,)
-"""For which shares of all trees the model is asked, if no more of them need it (`call_where`)."""
+"""For which shares of all trees the model is called, if no more of them need it (`call_where`)."""
 
 
 class Evaluation(NamedTuple):
@@ -67,11 +65,11 @@ class StepOutput(NamedTuple):
 
 
 class Model(NamedTuple):
-    """What becomes of actions. Both are asked for some trees; which, is told last (None: all, in
-    order).
+    """What actions lead to. Both functions are called for some trees; their last argument says
+    which (None: all, in order).
 
-    look: what must be known of nodes before an action is taken there; asked once for each node.
-    take: where an action leads: (action, node, what `observe` said of the node, trees).
+    observe: what must be known of nodes before an action is taken there; called once per node.
+    step_model: where an action leads: (action, node, what `observe` gave for the node, trees).
     """
 
     observe: Callable[[Embedding, Int[Array, " some"] | None], Observed]
@@ -117,7 +115,7 @@ class Tree(NamedTuple):
 
     @property
     def raw(self) -> Float[Array, "node tree"]:
-        """The value of a node as the model judged it."""
+        """The value of a node by the model."""
         return self.rows[..., -3]
 
     @property
@@ -167,8 +165,8 @@ def grow(
 ) -> Tree:
     """Trees after all simulations, from roots with these embeddings.
 
-    The model must give the same outcome whenever it is asked for the same action at the same node,
-    whatever other trees it is asked for.
+    The model must give the same outcome whenever it is called for the same action at the same node,
+    whatever other trees it is called for.
     """
     trees, actions = root.logits.shape
     nodes = rules.simulations + 1
@@ -215,7 +213,8 @@ def grow(
 
 
 def best_q(tree: Tree) -> Float[Array, "tree action"]:
-    """Q of the root if every node is worth its best visited action; leaves as they were judged.
+    """Q of the root if every node has the value of its best visited action, and leaves have the
+    model's.
 
     The mean over simulations counts the futures that were tried and found worse; this does not.
     """

@@ -5,7 +5,7 @@ ns, nh, …                  a scripted player of the game
 switcher:ns:nh:step=8      one player, then another, from a step of every episode on
 switcher:ns:nh:episode=20  one player, then another, in turn every 20 episodes
 mix:ns:nh:random           one of the players, drawn anew for each episode
-runs/hop@planner=off       a run's player with fields of its learner set anew (hop)
+runs/hop@planner=none      a run's player with fields of its learner set anew (hop)
 runs/ppo@seat=2@seed=3@best   the player of a run (default: same seat, first seed, last checkpoint)
 ppo, ppo:learning_rate=3e-4   a learner (only in a training run)
 """

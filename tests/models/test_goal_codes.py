@@ -14,15 +14,9 @@ import pytest
 from coplay.core.game import Observation
 from coplay.games.registry import make_game
 from coplay.matches.dataset import samples_of
-from coplay.models.goal_codes import (
-    GoalConfig,
-    GoalModel,
-    Steps,
-    goal_loss,
-    prototype_loss,
-    select,
-)
+from coplay.models.goal_codes import GoalModel, GoalModelConfig, Steps
 from coplay.models.goal_inference import Code, Prototypes, kl_codes
+from coplay.models.goal_loss import goal_loss, select
 from coplay.nn.conditioned import centred
 from coplay.nn.networks import view_shape
 from coplay.training.collect import collect
@@ -34,8 +28,8 @@ RNG = np.random.default_rng(0)
 
 def random_model(**fields: Any) -> GoalModel:
     """Random numbers in all places; an orthogonal start takes long to compile."""
-    config = GoalConfig(
-        goal_dim=3, prototypes=4, units=4, width=5, opponent_hidden=(6, 6), ahead=3, **fields
+    config = GoalModelConfig(
+        dim=3, prototypes=4, units=4, width=5, opponent_hidden=(6, 6), horizon=3, **fields
     )
     shapes = eqx.filter_eval_shape(
         lambda key: GoalModel(config, view_shape(GAME), 3, key), jax.random.key(0)
@@ -48,14 +42,14 @@ def random_model(**fields: Any) -> GoalModel:
 
 
 @cache
-def some_lives() -> ChunkedSamples:
+def some_segments() -> ChunkedSamples:
     return chunk_samples(
         samples_of(collect("stag-hunt", GAME.config, "ns,nh,random", 120, 0)), 5, 4
     )
 
 
 def steps() -> Steps:
-    return jax.jit(some_lives().steps)(jnp.arange(some_lives().slots.shape[0]))
+    return jax.jit(some_segments().steps)(jnp.arange(some_segments().slots.shape[0]))
 
 
 def test_windows_are_the_board_around_the_player() -> None:
@@ -100,20 +94,20 @@ def test_divergence_of_codes_by_integration() -> None:
 
 @pytest.mark.parametrize("optimistic", [True, False])
 def test_selector_like_plain_python(optimistic: bool) -> None:
-    lines, slots, ahead = 4, 7, 3
-    mean = RNG.normal(size=(lines, slots, 2)).astype(np.float32)
-    weight = RNG.normal(size=(lines, slots, 2)).astype(np.float32)
-    left = np.array([[3, 2, 1, 0, 2, 1, 0]] * lines)  # two lives
+    chunks, slots, horizon = 4, 7, 3
+    mean = RNG.normal(size=(chunks, slots, 2)).astype(np.float32)
+    weight = RNG.normal(size=(chunks, slots, 2)).astype(np.float32)
+    left = np.array([[3, 2, 1, 0, 2, 1, 0]] * chunks)  # two segments
     ours = select(
         lambda code: jnp.sum(code * weight, axis=-1),
         jnp.asarray(mean),
         jnp.asarray(left),
-        ahead,
+        horizon,
         optimistic,
     )
-    for chunk in range(lines):
+    for chunk in range(chunks):
         for slot in range(slots):
-            open_ = range(slot, slot + min(ahead, left[chunk, slot] + 1))
+            open_ = range(slot, slot + min(horizon, left[chunk, slot] + 1))
             worth = [float(mean[chunk, k] @ weight[chunk, slot]) for k in open_]
             best = np.argmax(worth) if optimistic else np.argmin(worth)
             assert int(ours[chunk, slot]) == slot + best
@@ -141,10 +135,10 @@ def test_codes_know_the_past_only(inference: Any) -> None:
     # An action that all prototypes find impossible says nothing of any.
     moved = np.abs(memory - new_memory)[goes_on, at + 1].max(-1) > 1e-4
     assert moved.mean() > 0.8
-    # Of the few hidden units behind the memory all may be silent in single lines.
+    # Of the few hidden units behind the memory all may be silent in single chunks.
     moved = np.abs(before - changed)[goes_on, at + 1].max(-1) > 1e-4
     assert moved.mean() > 0.8
-    # A life knows nothing of the one before it in its line.
+    # A segment knows nothing of the one before it in its chunk.
     new = np.asarray(real.first & real.alive)[:, at + 1]
     assert new.any()
     np.testing.assert_allclose(before[new, at + 1], changed[new, at + 1], rtol=1e-6)
@@ -154,13 +148,13 @@ def test_codes_know_the_past_only(inference: Any) -> None:
 def test_remembering_step_by_step_is_the_same(inference: Any) -> None:
     model, real = random_model(inference=inference), steps()
     seen = model.see(real.observation)
-    lines = np.asarray(jax.jit(lambda *a: model.memories(*a))(seen, real))
+    chunks = np.asarray(jax.jit(lambda *a: model.memories(*a))(seen, real))
     remember = jax.jit(lambda *a: model.remember(*a))
     memory = jnp.zeros((seen.shape[0], 4))
     for slot in range(seen.shape[1]):
         memory = jnp.where(real.first[:, slot, None], 0.0, memory)
         alive = np.asarray(real.alive)[:, slot]
-        np.testing.assert_allclose(lines[alive, slot], memory[alive], rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(chunks[alive, slot], memory[alive], rtol=1e-4, atol=1e-6)
         memory = remember(memory, seen[:, slot], real.joint[:, slot])
 
 
@@ -194,11 +188,11 @@ def test_empty_slots_are_in_no_loss_and_every_part_learns(inference: Any, loss: 
 
 def test_options_of_a_run_replace_those_a_model_was_made_with() -> None:
     model, real, key = random_model(), steps(), jax.random.key(0)
-    options = replace(model.config, kl_weight=0.5, match_weight=0.25)
-    run = jax.jit(lambda options: goal_loss(model, real, key, 1.0, True, options), static_argnums=0)
+    options = replace(model.config, kl_weight=0.5, inference_kl_weight=0.25)
+    run = jax.jit(lambda options: goal_loss(model, real, key, 1.0, options), static_argnums=0)
     (mine, terms), (plain, _) = run(options), run(None)
     more = (0.5 - model.config.kl_weight) * terms["goal_kl"]
-    more += (0.25 - model.config.match_weight) * terms["inferred_kl"]
+    more += (0.25 - model.config.inference_kl_weight) * terms["inferred_kl"]
     assert abs(more) > 0.01
     np.testing.assert_allclose(mine - plain, more, rtol=1e-4)
 
@@ -218,7 +212,9 @@ def test_prototypes_are_weighed_as_bayes_says() -> None:
     prior = np.asarray(jax.nn.softmax(model.inference.prior))
     code = jax.jit(lambda steps: model.codes(steps)[1])(real)
     run = jax.jit(
-        lambda steps: prototype_loss(model, model.likely(seen, steps.joint[..., 0]), steps)
+        lambda steps: model.inference.loss(model.evidence(seen, steps.joint), steps.past)[
+            "prototype_loss"
+        ]
     )
     alive, first = np.asarray(real.alive), np.asarray(real.first)
     codes = np.asarray(model.inference.codes)
@@ -240,9 +236,9 @@ def test_prototypes_are_weighed_as_bayes_says() -> None:
             if int(real.left[chunk, slot]) == 0:
                 total -= np.log(weight.sum())
     np.testing.assert_allclose(run(real), total / alive.sum(), rtol=1e-4)
-    # A line that begins within a life goes on with what was remembered of it.
+    # A chunk that begins within a segment goes on with what was remembered of it.
     late = real._replace(first=jnp.zeros_like(real.first), start=real.start.at[:, 1].set(-8.0))
-    likely = np.asarray(model.likely(seen, real.joint[..., 0]))
+    likely = np.asarray(model.evidence(seen, real.joint))
     begun = np.log(prior) + np.asarray(late.start)
     begun -= np.logaddexp.reduce(begun, axis=1, keepdims=True)
     whole = np.where(alive[..., None], likely, 0).sum(1)
@@ -254,14 +250,14 @@ def test_players_may_change() -> None:
     proto = Prototypes(2, 3, jax.random.key(0))
     memory = jnp.zeros(2)
     for likely in [(-0.1, -3.0)] * 50 + [(-3.0, -0.1)] * 4:
-        memory = proto.weigh(memory, jnp.asarray(likely))
+        memory = proto.update(memory, jnp.asarray(likely))
     assert memory[1] > memory[0]
     # One impossible action is a strong word, and no verdict for ever.
-    memory = proto.weigh(memory, jnp.asarray((-0.1, -1e30)))
+    memory = proto.update(memory, jnp.asarray((-0.1, -1e30)))
     assert np.isfinite(memory).all() and memory[0] > memory[1]
 
 
-def test_codes_of_a_gru_must_foresee_the_actions_that_follow() -> None:
+def test_codes_of_a_gru_must_predict_the_actions_that_follow() -> None:
     model, real = random_model(inference="gru"), steps()
     # Codes without spread, so that the loss can be computed from means.
     head = model.inference.inferred.head
@@ -298,7 +294,7 @@ def test_codes_of_a_gru_must_foresee_the_actions_that_follow() -> None:
 
 
 def test_rows_come_back_in_their_order() -> None:
-    model, chunks = random_model(), some_lives()
+    model, chunks = random_model(), some_segments()
     found = predict_samples(model, chunks)
     real = steps()
     code = jax.jit(lambda steps: model.codes(steps)[1])(real)

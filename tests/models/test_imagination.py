@@ -1,4 +1,4 @@
-"""Strangers of imagined games: players that are after what a prototype is after."""
+"""Strangers of imagined games: players whose goal is a prototype."""
 
 import math
 from typing import Any
@@ -9,26 +9,27 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from coplay.algorithms.hop_plus.config import HopPlusConfig
+from coplay.algorithms.hop_plus.config import HopPlusConfig, ImaginationConfig
 from coplay.algorithms.hop_plus.imagination import Imagination
+from coplay.core.config import with_fields
 from coplay.core.errors import UserError
 from coplay.core.game import Observation
 from coplay.games.registry import make_game
-from coplay.models.goal_codes import GoalConfig, GoalModel, new_goal_model
+from coplay.models.goal_codes import GoalModel, GoalModelConfig, new_goal_model
 from coplay.models.goal_inference import Prototypes
-from coplay.models.imagination import ImaginedRollout, Start, imagine
+from coplay.models.imagination import ImaginedRollout, Imaginer, Start
 from coplay.nn import categorical
 from coplay.nn.layers import default_init
 from coplay.nn.networks import view_shape
 
 GAME = make_game("stag-hunt", height=2, width=3, players=3, stags=1, hares=1, horizon=5)
-CONFIG = GoalConfig(goal_dim=2, prototypes=4, width=5, opponent_hidden=(6,))
+CONFIG = GoalModelConfig(dim=2, prototypes=4, width=5, opponent_hidden=(6,))
 
 STAY = 4
 
 
 class Stubborn(GoalModel):
-    """Foresees that who has the code `STAY` stays, and others do the first thing that is legal."""
+    """Predicts that who has the code `STAY` stays, and others do the first thing that is legal."""
 
     def predict_actions(self, seen: Any, z: Any, legal: Any) -> Any:
         action = jnp.arange(GAME.actions)
@@ -36,7 +37,7 @@ class Stubborn(GoalModel):
         return categorical.log_policy(1e4 * wish, legal)
 
 
-def dreams_of(
+def imagined(
     *codes: float, later: float | None = None, lasting: bool = False
 ) -> list[ImaginedRollout]:
     """Four copies, the last two among strangers that are all alike; the ego player stays. later:
@@ -54,26 +55,25 @@ def dreams_of(
         keys = jax.random.split(jax.random.key(3), (steps + 1) * copies)
         state = jax.vmap(GAME.reset)(keys)
         state = jax.tree.map(lambda x: x.reshape(steps + 1, copies, *x.shape[1:]), state)
-        memory = jnp.zeros((steps + 1, copies, 2, goals.config.remembered))
+        memory = jnp.zeros((steps + 1, copies, 2, goals.memory_size))
         stranger = jnp.full((steps + 1, copies, 2, 2), code)
         starts = Start(state, memory, stranger if later is None else stranger.at[1:].set(later))
-        return imagine(
-            GAME,
-            goals,
-            lambda view: jnp.broadcast_to(stay, view.legal.shape),
-            add_codes,
-            True,
-            starts,
-            jax.random.key(4),
-            2,
-            lasting,
+        imaginer = Imaginer(
+            game=GAME,
+            goals=goals,
+            actor=lambda view: jnp.broadcast_to(stay, view.legal.shape),
+            add_codes=add_codes,
+            inferred=True,
+            familiar=2,
+            lasting=lasting,
         )
+        return imaginer.rollout(starts, jax.random.key(4))
 
     return [jax.tree.map(np.asarray, rollout(jnp.float32(code))) for code in codes]
 
 
 def test_strangers_act_by_their_code_and_are_known_by_what_they_did() -> None:
-    still, moving = dreams_of(STAY, 0)
+    still, moving = imagined(STAY, 0)
     actions = GAME.actions
     for found, stays in ((still, True), (moving, False)):
         # What all did last is in the views that follow, where the episode went on.
@@ -90,7 +90,7 @@ def test_strangers_act_by_their_code_and_are_known_by_what_they_did() -> None:
 
 
 def test_lasting_strangers_are_met_again_and_remembered() -> None:
-    (new,), (kept,) = (dreams_of(STAY, later=0, lasting=lasting) for lasting in (False, True))
+    (new,), (kept,) = (imagined(STAY, later=0, lasting=lasting) for lasting in (False, True))
     begins = np.zeros(kept.over.shape, bool)
     begins[1:] = kept.over[:-1]
     # When the second game begins, what was seen in the first is known or forgotten.
@@ -110,19 +110,20 @@ def test_lasting_strangers_are_met_again_and_remembered() -> None:
 
 def test_the_share_of_strangers_is_what_was_asked_for() -> None:
     def counts(copies: int, **fields: Any) -> tuple[int, int]:
-        return Imagination(HopPlusConfig(**fields), (0,), np.arange(1)).counts(copies)
+        config = HopPlusConfig(imagination=ImaginationConfig(**fields))
+        return Imagination(config, (0,), np.arange(1)).counts(copies)
 
     assert counts(256, strangers=0.5) == (0, 256)
-    assert counts(256, imagination=0.5) == (256, 0)
-    assert counts(256, imagination=0.25, strangers=0.25) == (128, 128)
-    assert counts(16, imagination=0.2, strangers=0.4) == (8, 16)
+    assert counts(256, share=0.5) == (256, 0)
+    assert counts(256, share=0.25, strangers=0.25) == (128, 128)
+    assert counts(16, share=0.2, strangers=0.4) == (8, 16)
     with pytest.raises(UserError, match="below 1 together"):
-        HopPlusConfig(imagination=0.5, strangers=0.5)
+        ImaginationConfig(share=0.5, strangers=0.5)
     with pytest.raises(UserError, match="prototypes"):
-        HopPlusConfig(strangers=0.5, inference="gru")
+        with_fields(HopPlusConfig(), {"imagination.strangers": 0.5, "goals.inference": "gru"})
 
 
-def test_companies_are_alike_in_half_of_the_games() -> None:
+def test_players_are_alike_in_half_of_the_groups() -> None:
     chances = np.array([0.4, 0.3, 0.2, 0.1])
     model = new_goal_model(CONFIG, view_shape(GAME), 3, jax.random.key(0))
     assert isinstance(model.inference, Prototypes)
@@ -132,8 +133,8 @@ def test_companies_are_alike_in_half_of_the_games() -> None:
         model,
         (codes, jnp.log(chances) + 3.0),
     )
-    dreams = Imagination(HopPlusConfig(), (0,), np.arange(1))
-    found = np.asarray(dreams.company(jax.random.key(0), model, (60, 100), 3))[..., 0].round()
+    sampled = model.inference.sample_groups(jax.random.key(0), (60, 100), 3)
+    found = np.asarray(sampled)[..., 0].round()
     alike = (found == found[..., :1]).all(-1).mean()
     assert abs(alike - (0.5 + 0.5 * (chances**3).sum())) < 0.03
     np.testing.assert_allclose([(found == code).mean() for code in range(4)], chances, atol=0.03)

@@ -8,12 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from coplay.algorithms.hop_plus.config import HopPlusConfig
+from coplay.algorithms.hop_plus.config import GoalsConfig, HopPlusConfig
 from coplay.algorithms.hop_plus.learner import HopPlus
 from coplay.bench.search import arbitrary_searches
 from coplay.games.registry import make_game
 from coplay.models.code_simulator import CodeSimulator, SparseCodeSimulator
 from coplay.models.goal_simulator import SparseGoalSimulator
+from coplay.nn.config import NetworkConfig
 from coplay.nn.networks import flatten, view_shape
 from coplay.search.simulator import advance, begin, co_player_cdf, own_view
 
@@ -55,13 +56,9 @@ def test_same_outputs_with_goal_codes(name: str, goal: Any, network: Any) -> Non
     seats = tuple(range(game.seats))
     learner = HopPlus(
         config=HopPlusConfig(
-            goal=goal,
-            network=network,
             parameters="shared+id",
-            hidden=(8, 8),
-            goal_dim=3,
-            goal_width=5,
-            opponent_hidden=(16, 8),
+            network=NetworkConfig(kind=network, hidden=(8, 8)),
+            goals=GoalsConfig(use=goal, dim=3, width=5, opponent_hidden=(16, 8)),
         ),
         shape=view_shape(game),
         game_seats=game.seats,
@@ -76,7 +73,7 @@ def test_same_outputs_with_goal_codes(name: str, goal: Any, network: Any) -> Non
     quick = simulator.prepared(game)
     assert isinstance(quick, SparseCodeSimulator)
     compare(game, simulator, quick, state, (), seed)
-    # Co-players act by the codes they have; actor and critic are told those that are known.
+    # Co-players act by the codes they have; actor and critic see those that are known.
     views = jax.vmap(game.observe)(state)
     for one in (simulator, quick):
         others, evaluate_as = (
@@ -97,7 +94,7 @@ def test_same_outputs_with_goal_codes(name: str, goal: Any, network: Any) -> Non
 
 
 def compare(game: Any, simulator: Any, quick: Any, state: Any, hypothesis: Any, seed: Any) -> None:
-    """Both worlds say the same in positions some steps later."""
+    """Both simulators say the same in positions some steps later."""
 
     def play(game: Any, simulator: Any, quick: Any, state: Any, hypothesis: Any, seed: Any) -> Any:
         position, observation = begin(simulator, game, state, hypothesis, seed)
@@ -138,18 +135,20 @@ def compare(game: Any, simulator: Any, quick: Any, state: Any, hypothesis: Any, 
     ones = np.zeros((48, game.seats, view.shape[-1] + 1))
     tree, seat = np.ogrid[:48, : game.seats]
     np.add.at(ones, (tree[..., None], seat[..., None], np.asarray(indices)), 1)
-    np.testing.assert_array_equal(ones[..., :-2], np.asarray(view)[..., :-1], "marks are the view")
+    np.testing.assert_array_equal(
+        ones[..., :-2], np.asarray(view)[..., :-1], "indices are the view"
+    )
     assert (np.asarray(indices) == view.shape[-1]).any(), "something is gone by now"
 
 
-def test_views_with_walls_or_windows_are_not_marked() -> None:
+def test_views_with_walls_or_windows_are_not_sparse() -> None:
     for fields in ({"walls": 2}, {"view": 1}):
         game = make_game("stag-hunt", **fields)
         simulator = arbitrary_searches(game, 2, (8,))[0]
         assert simulator.prepared(game) is simulator
 
 
-def test_guides_judge_by_the_most_hopeful_drive() -> None:
+def test_guides_value_positions_by_the_best_persona() -> None:
     game = make_game("stag-hunt")
     simulator, state, hypothesis, _ = arbitrary_searches(game, 12, (8,))
     guided = dataclasses.replace(simulator, guides=True)
@@ -164,7 +163,7 @@ def test_guides_judge_by_the_most_hopeful_drive() -> None:
     np.testing.assert_allclose(np.exp(log_policy), co_player_cdf, rtol=1e-4, atol=1e-6)
 
 
-def test_who_has_a_drive_follows_no_guide() -> None:
+def test_a_persona_follows_no_guide() -> None:
     game = make_game("stag-hunt")
     simulator, state, hypothesis, _ = arbitrary_searches(game, 12, (8,))
     persona_reward = dataclasses.replace(simulator, persona=jnp.full(12, 1))

@@ -21,17 +21,17 @@ from coplay.matches.world_model_quality import (
     step_errors,
 )
 from coplay.models.world_model import (
+    MOVES,
     UNKNOWN,
-    WAYS,
-    Beliefs,
     Transition,
     WorldModel,
     WorldModelConfig,
+    WorldPrediction,
     expected_board,
     likely_board,
     refuse_unseen,
     reward_class,
-    true_ways,
+    true_moves,
     with_rewards,
     world_loss,
 )
@@ -77,8 +77,8 @@ def test_classes_can_say_every_true_step(name: str) -> None:
     @jax.jit
     def said(planes: jax.Array, following: jax.Array) -> tuple:
         """Ways, whether they are known, and boards of someone who is sure of the truth."""
-        way, known = true_ways(planes, following, game.seats)
-        beliefs = Beliefs(
+        way, known = true_moves(planes, following, game.seats)
+        beliefs = WorldPrediction(
             way=20.0 * (2.0 * (way[..., None] == jnp.arange(6)) - 1),
             there=20.0 * (2 * following[..., game.seats :] - 1),
             reward=jnp.zeros((way.shape[0], 1)),
@@ -91,7 +91,7 @@ def test_classes_can_say_every_true_step(name: str) -> None:
     there = np.asarray(samples.planes[..., : game.seats]).any((1, 2))
     np.testing.assert_array_equal(known, there)  # whoever is on the board goes some way
     if name != "snowdrift":
-        gone = (way == len(WAYS)) & there
+        gone = (way == len(MOVES)) & there
         np.testing.assert_array_equal(gone[:, 0], samples.terminated)
     np.testing.assert_array_equal(likely, following)
     np.testing.assert_allclose(raw, following, atol=1e-6)
@@ -109,11 +109,11 @@ def test_boards_like_plain_loops() -> None:
         planes[*spot, seat] = 1
     logits = RNG.normal(size=(seats, 6)).astype(np.float32)
     there = RNG.normal(size=(height, width, kinds)).astype(np.float32)
-    beliefs = Beliefs(jnp.asarray(logits), jnp.asarray(there), jnp.zeros(1), jnp.zeros(()))
+    beliefs = WorldPrediction(jnp.asarray(logits), jnp.asarray(there), jnp.zeros(1), jnp.zeros(()))
     wanted = np.zeros_like(planes)
     for seat, (row, column) in enumerate(spots):
         probs = np.exp(logits[seat]) / np.exp(logits[seat]).sum()
-        for index, (down, right) in enumerate(WAYS):
+        for index, (down, right) in enumerate(MOVES):
             at = (row + down, column + right)
             if 0 <= at[0] < height and 0 <= at[1] < width:
                 wanted[*at, seat] += probs[index]
@@ -122,7 +122,7 @@ def test_boards_like_plain_loops() -> None:
     likely = np.asarray(likely_board(jnp.asarray(planes), beliefs))
     np.testing.assert_array_equal(likely[..., seats:], there > 0)
     for seat in range(seats):
-        down, right = WAYS[best] if (best := int(logits[seat].argmax())) < 5 else (9, 9)
+        down, right = MOVES[best] if (best := int(logits[seat].argmax())) < 5 else (9, 9)
         at = (spots[seat][0] + down, spots[seat][1] + right)
         inside = 0 <= at[0] < height and 0 <= at[1] < width
         assert likely[..., seat].sum() == inside
@@ -188,7 +188,7 @@ def test_players_are_told_apart_by_where_they_stand_and_what_they_do() -> None:
     planes, action = jnp.asarray(samples.planes[:50], jnp.float32), jnp.asarray(samples.action[:50])
     order, all_planes = np.array([0, 2, 1]), np.array([0, 2, 1, 3, 4, 5])
     one, other = model(planes, action), model(planes[..., all_planes], action[:, order])
-    np.testing.assert_allclose(one.way[:, order], other.way, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(one.move[:, order], other.move, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(one.there, other.there, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(one.reward, other.reward, rtol=1e-4, atol=1e-5)
     mine = model(planes, action.at[:, 0].set((action[:, 0] + 1) % 7))
@@ -202,12 +202,14 @@ def test_rewards_are_near_the_amount_that_cells_add_up_to() -> None:
     values = jnp.full_like(model.values, UNKNOWN).at[: len(known)].set(known)
     for wanted in known:
         # Classes that say nothing: the amount alone decides.
-        gain, amount = jax.tree.map(jnp.zeros_like, (model.gain[1], model.amount))
+        gain, amount = jax.tree.map(jnp.zeros_like, (model.outcome[1], model.reward_sum))
         amount = eqx.tree_at(lambda one: one.bias, amount, jnp.full(1, wanted + 0.3))
-        told = eqx.tree_at(
-            lambda one: (one.gain[1], one.amount, one.values), model, (gain, amount, values)
+        given = eqx.tree_at(
+            lambda one: (one.outcome[1], one.reward_sum, one.values),
+            model,
+            (gain, amount, values),
         )
-        np.testing.assert_array_equal(told.likely_reward(told(planes, action)), wanted)
+        np.testing.assert_array_equal(given.likely_reward(given(planes, action)), wanted)
 
 
 def test_new_rewards_become_known_as_long_as_there_is_room() -> None:

@@ -22,7 +22,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = ["--data", str(home / "data")]
     collect = ["collect", *GAME, "--game.horizon=6", "--samples", "600"]
     assert run([*collect, "--out", str(home / "data")]) == 0
-    sizes = ["--goal-dim", "3", "--units", "4", "--width", "6", "--opponent-hidden", "8"]
+    sizes = ["--dim", "3", "--units", "4", "--width", "6", "--opponent-hidden", "8"]
     assert run(["pretrain", "goals", *data, "--out", str(home / "goals"), *sizes, *TINY]) == 0
     small = ["--channels", "6", "--width", "6"]
     assert run(["pretrain", "world-model", *data, "--out", str(home / "world"), *small, *TINY]) == 0
@@ -47,7 +47,7 @@ def inspected(made: Path, capsys: Any, part: str, model: str) -> tuple[dict[str,
 @pytest.mark.slow
 def test_opponent_model(made: Path, capsys: Any) -> None:
     figures, out = inspected(made, capsys, "opponent-model", "goals")
-    assert 0 <= figures["top1"] <= figures["top3"] <= 1 and 0.3 < figures["best_top1"] < 1
+    assert 0 <= figures["top1"] <= figures["top3"] <= 1 and 0.3 < figures["bayes_top1"] < 1
     with open(out / "classes.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 4 * 7

@@ -18,9 +18,10 @@ from coplay.games.stag_hunt import (
     nearest_hare,
     nearest_stag,
 )
+from coplay.search.config import SearchConfig
 from coplay.search.known_policies import KnownPolicies
 from coplay.search.root import boltzmann, mean_over_draws, search
-from coplay.search.simulator import RootValues, SearchConfig, mix_bits, own_view
+from coplay.search.simulator import RootValues, mix_bits, own_view
 from tests.search.exhaustive import exact_q
 
 QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
@@ -38,8 +39,8 @@ def random_where(game: StagHunt, ego: StagHuntState) -> Any:
 
 
 def found(policy: Any, states: StagHuntState, **fields: Any) -> RootValues:
-    """Searches from states [tree], each with its own luck."""
-    config = SearchConfig(discount=DISCOUNT, **fields)
+    """Searches from states [tree], each with its own seed."""
+    config = SearchConfig(**{"simulations": 32, "discount": DISCOUNT} | fields)
     seeds = mix_bits(jnp.arange(1, states.time.shape[0] + 1, dtype=jnp.uint32))
     run = jax.jit(
         lambda states: search(KnownPolicies((policy,)), GAME, config, states, (), seeds),
@@ -111,7 +112,15 @@ def test_a_shared_tree_averages_over_what_others_may_have_in_mind() -> None:
     """Both stand on the stag with one step left: hunting it is worth half a stag if the other
     hunts, too."""
     states = repeated(placed([1, 1], stag=1, hare=5, time=5), 4)
-    config = SearchConfig(400, 1, exploration=4.0, resample=True, shared=True, normalise=False)
+    config = SearchConfig(
+        simulations=200,
+        draws=2,
+        depth=1,
+        exploration=4.0,
+        resample=True,
+        share_tree=True,
+        raw_q=True,
+    )
     seeds = mix_bits(jnp.arange(1, 5, dtype=jnp.uint32))
     hypothesis = jnp.zeros(4, jnp.int32)
     run = jax.jit(
@@ -158,13 +167,13 @@ def test_ends_inside_the_tree() -> None:
 @pytest.mark.slow
 def test_gumbel_search_finds_the_stag() -> None:
     states = repeated(placed([4, 1], stag=1, hare=5), 2)
-    gumbel = found(certain, states, simulations=60, depth=3, method="gumbel")
+    gumbel = found(certain, states, simulations=60, depth=3, kind="gumbel")
     exact = exact_q(GAME, repeated(placed([4, 1], 1, 5), 1), certain, 3, DISCOUNT)[0]
     legal = np.isfinite(exact)
     assert (np.where(legal, gumbel.q, -np.inf).argmax(1) == exact.argmax()).all()
     assert (gumbel.visits[:, ~legal] == 0).all()
     with pytest.raises(UserError, match="puct only"):
-        found(certain, states, simulations=4, method="gumbel", resample=True)
+        found(certain, states, simulations=4, kind="gumbel", resample=True)
 
 
 def test_values_are_averaged_over_the_draws_that_visited_an_action() -> None:

@@ -16,9 +16,10 @@ from coplay.core.errors import UserError
 from coplay.games.registry import make_game
 from coplay.search import mctx_backend as mctx_trees
 from coplay.search import tree as searches
+from coplay.search.config import SearchConfig
 from coplay.search.root import search
 from coplay.search.selection import Rules, halving_visits
-from coplay.search.simulator import SearchConfig, mix_bits
+from coplay.search.simulator import mix_bits
 from coplay.search.tree import CROWD, Evaluation, Model, StepOutput, Tree, best_q, grow
 
 QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
@@ -74,8 +75,8 @@ CASES = {
     "puct": Rules(24, 24),
     "puct with a depth limit": Rules(24, 3),
     "puct, raw Q, every root action first": Rules(24, 5, normalise=False, sweep=True, init=2.0),
-    "gumbel": Rules(24, 24, method="gumbel"),
-    "gumbel with a depth limit": Rules(17, 3, method="gumbel"),
+    "gumbel": Rules(24, 24, kind="gumbel"),
+    "gumbel with a depth limit": Rules(17, 3, kind="gumbel"),
 }
 
 
@@ -114,9 +115,9 @@ def test_same_visits_and_values_as_mctx(case: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["stag-hunt", "snowdrift"])
-@pytest.mark.parametrize("method", ["puct", "gumbel"])
-def test_same_as_mctx_in_games(name: str, method: str) -> None:
-    """Networks by chance judge positions and foresee the others: hardly any two scores are equal.
+@pytest.mark.parametrize("kind", ["puct", "gumbel"])
+def test_same_as_mctx_in_games(name: str, kind: Any) -> None:
+    """Networks by chance judge positions and predict the others: hardly any two scores are equal.
     Half of the positions are close to the horizon."""
     game = make_game(name)
     trees, horizon = 64, game.config.horizon  # type: ignore[attr-defined]
@@ -127,7 +128,7 @@ def test_same_as_mctx_in_games(name: str, method: str) -> None:
     def both(game: Any, simulator: Any, state: Any, hypothesis: Any, seed: Any) -> Any:
         found = []
         for backend in ("coplay", "mctx"):
-            config = SearchConfig(20, 20, method=method, backend=backend)  # type: ignore[arg-type]
+            config = SearchConfig(kind=kind, simulations=20, depth=20, backend=backend)
             found.append(search(simulator, game, config, state, hypothesis, seed))
         return found
 
@@ -273,7 +274,7 @@ def test_the_model_may_be_asked_for_some_trees_alone(
 
 
 def test_worlds_know_what_trees_have_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beliefs, habits and drives that differ from tree to tree, where only some are asked for."""
+    """Beliefs, habits and personas that differ from tree to tree, where only some are asked for."""
     game = make_game("stag-hunt")
     simulator, state, hypothesis, seed = arbitrary_searches(game, 128, (8,))
     persona = jnp.arange(128) % 3 - 1
@@ -291,7 +292,7 @@ def test_worlds_know_what_trees_have_of_their_own(monkeypatch: pytest.MonkeyPatc
 
     def run() -> Any:
         return compiled(
-            lambda *a: search(a[0], game, SearchConfig(24, 2), *a[1:]),
+            lambda *a: search(a[0], game, SearchConfig(simulations=24, depth=2), *a[1:]),
             simulator,
             state,
             hypothesis,

@@ -207,7 +207,7 @@ def test_a_run_needs_nothing_that_it_began_with(tmp_path: Path) -> None:
     source, run = tmp_path / "goals", RunFolder(tmp_path / "run")
     source.mkdir()
     (source / "model.npz").write_text("a model")
-    config = make_config("hop-plus", "stag-hunt", {}, {"goals": str(source)})
+    config = make_config("hop-plus", "stag-hunt", {}, {"goals.from": str(source)})
     # What a killed start left behind does not count.
     (run.path / "began_with" / "goals").mkdir(parents=True)
     run.write_config(config)
@@ -218,8 +218,8 @@ def test_a_run_needs_nothing_that_it_began_with(tmp_path: Path) -> None:
     moved = RunFolder(tmp_path / "moved")
     assert moved.read_config() == config
     own = moved.begun(moved.read_config()).learner
-    assert (Path(own.goals) / "model.npz").read_text() == "a model"
-    assert tmp_path / "moved" in Path(own.goals).parents and own.world_model == ""
+    assert (Path(own.goals.from_) / "model.npz").read_text() == "a model"
+    assert tmp_path / "moved" in Path(own.goals.from_).parents and own.world_model.from_ == ""
     for player in ("hop", "hyper-mappo"):
         config = make_config(player, "stag-hunt", {}, {"warm_start": "runs/gone"})
         assert moved.begun(config).learner.warm_start == ""

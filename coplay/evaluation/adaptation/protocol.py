@@ -71,7 +71,7 @@ class AdaptConfig(Config):
         if self.fields and not self.learns:
             raise UserError(
                 "fields are of what learns: add --learn or --learn-opponents; for a player that "
-                "does not learn write them behind its run, as in runs/hop@draws=5"
+                "does not learn write them behind its run, as in runs/hop@search.draws=5"
             )
 
     @property

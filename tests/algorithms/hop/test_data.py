@@ -5,6 +5,7 @@ import numpy as np
 
 from coplay.algorithms.hop.config import HOPConfig
 from coplay.algorithms.hop.data import ReplayRows, draw_rows, equal_shares, picked
+from coplay.search.config import SearchConfig
 from coplay.training.run import playing
 
 ROWS, SEATS, DRIVES, FILLED = 400, 3, 2, 300
@@ -28,7 +29,7 @@ def replay() -> ReplayRows:
     )
 
 
-def test_characters_have_equal_shares_of_the_steps_in_the_game() -> None:
+def test_personas_have_equal_shares_of_the_steps_in_the_game() -> None:
     given = replay()
     shares = equal_shares(given, jnp.int32(FILLED), DRIVES)
     uniform = (np.arange(6000) + 0.5) / 6000
@@ -55,9 +56,12 @@ def test_picked_rows_are_those_of_the_seat() -> None:
     np.testing.assert_array_equal(found.context[..., 0], expected[[2, 0]])
 
 
-def test_players_of_a_run_think_longer_unless_told_otherwise() -> None:
+def test_players_of_a_run_search_longer_unless_their_run_says_otherwise() -> None:
     thinking = [
-        (config.simulations, config.draws, config.discount)
-        for config in (playing(HOPConfig()), playing(HOPConfig(simulations=8)))
+        (search.simulations, search.draws, search.discount)
+        for search in (
+            playing(HOPConfig()).search,
+            playing(HOPConfig(search=SearchConfig(simulations=8))).search,
+        )
     ]
     assert thinking == [(64, 16, 0.9), (8, 16, 0.9)]

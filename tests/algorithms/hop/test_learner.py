@@ -1,8 +1,10 @@
 """HOP: beliefs replayed by hand, what is learned from, variants, whole runs."""
 
 import dataclasses
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import jax
@@ -14,6 +16,7 @@ import coplay
 from coplay.algorithms.hop.config import HOPConfig
 from coplay.algorithms.hop.learner import HOP, HOPState
 from coplay.algorithms.hop.player import HOPMemory, HOPPlayer
+from coplay.core.config import with_fields
 from coplay.core.errors import UserError
 from coplay.core.group import Group
 from coplay.core.player import View
@@ -26,25 +29,28 @@ from coplay.models.opponent_model import predict
 from coplay.models.personas import PersonaSeed
 from coplay.nn.networks import view_shape
 from coplay.training.config import RunConfig, TrainConfig
-from coplay.training.phases import plan_phases
+from coplay.training.phases import load_parts, plan_phases
 from coplay.training.players import make_player
 from coplay.training.run import RunFolder, load_learners, make_game_of
 
 GAME = StagHunt(StagHuntConfig(height=2, width=3, players=3, stags=1, hares=2, horizon=6))
 SHAPE, SEATS, ACTIONS, COPIES, STEPS = view_shape(GAME), 3, 7, 6, 20
 TINY: dict[str, Any] = {
-    "hidden": (8,),
-    "simulations": 3,
-    "draws": 2,
-    "depth": 2,
-    "replay": 256,
-    "updates": 3,
-    "batch": 16,
+    "network.hidden": (8,),
+    "search.simulations": 3,
+    "search.draws": 2,
+    "search.depth": 2,
+    "replay.capacity": 256,
+    "replay.updates": 3,
+    "replay.batch": 16,
 }
 
 
-def learner(active: tuple[int, ...] = (1,), **fields: Any) -> HOP:
-    return HOP(HOPConfig(**(TINY | fields)), SHAPE, SEATS, active, active)
+def learner(
+    active: tuple[int, ...] = (1,), fields: Mapping[str, Any] = MappingProxyType({})
+) -> HOP:
+    config = with_fields(HOPConfig(), TINY | fields)
+    return HOP(config=config, shape=SHAPE, game_seats=SEATS, seats=active, active=active)
 
 
 @cache
@@ -58,7 +64,7 @@ def state_of(hop: HOP) -> HOPState:
 @cache
 def played(hop: HOP) -> tuple[Table, Trajectory]:
     """HOP, acting without search, in its active seats among NS and NH."""
-    quiet = dataclasses.replace(hop, config=dataclasses.replace(hop.config, planner="off"))
+    quiet = dataclasses.replace(hop, config=dataclasses.replace(hop.config, planner="none"))
     free = [seat for seat in range(SEATS) if seat not in hop.active]
     others = tuple(
         Group(make_player(name, GAME), (seat,), True)
@@ -94,19 +100,19 @@ def by_hand(
     hop: HOP, trajectory: Trajectory, copy: int, seat: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Weights, counts and belief about one co-player after a rollout, one step at a time."""
-    config, me = hop.config, hop.active[0]
+    config, me = hop.config.belief, hop.active[0]
     offset = (seat - me) % SEATS - 1
-    row = offset if config.opponents == "separate" else 0
+    row = offset if hop.config.opponents == "separate" else 0
     model = at(state_of(hop).networks.opponents, 0, row)
     seen = at(trajectory.observation, slice(None), copy, seat)
     view, last = jax.tree.map(jnp.asarray, seen), trajectory.after.last
     probs = [np.exp(predict(model, view, jnp.tile(goal, (STEPS, 1)))) for goal in jnp.eye(2)]
     chances = np.stack([p[np.arange(STEPS), last[:, copy, seat]] for p in probs], axis=1)
     n = 2
-    if config.aimless:
+    if config.random_goal:
         n, even = 3, 1 / np.asarray(seen.legal).sum(-1, keepdims=True)
         chances = np.concatenate([chances, even], axis=1)
-    weights = np.full(n, 0.0 if config.prior == "dirichlet" else 1 / n / (1 - config.remember))
+    weights = np.full(n, 0.0 if config.prior == "dirichlet" else 1 / n / (1 - config.keep))
     counts, belief = np.zeros(n), np.full(n, 1 / n)
     for t in range(STEPS):
         before, after = at(trajectory.state, t, copy), at(trajectory.after, t, copy)
@@ -136,10 +142,10 @@ def by_hand(
             belief = ruled / ruled.sum() if ruled.sum() > 0 else prior(after)
         if trajectory.over[t, copy]:
             if config.inter:
-                chance = belief[2] if config.aimless else 0.0
+                chance = belief[2] if config.random_goal else 0.0
                 shown = counts * (1 - chance)
                 shown[-1] += chance
-                weights = (1 - (1 - config.remember) * shown.sum()) * weights + shown
+                weights = (1 - (1 - config.keep) * shown.sum()) * weights + shown
             counts = np.zeros(n)
     return weights, counts, belief
 
@@ -149,14 +155,22 @@ def by_hand(
     [
         {},
         pytest.param(
-            {"opponents": "shared", "prior": "exponential", "remember": 0.995, "aimless": False},
+            {
+                "opponents": "shared",
+                "belief.prior": "exponential",
+                "belief.keep": 0.995,
+                "belief.random_goal": False,
+            },
             marks=pytest.mark.slow,
         ),
-        pytest.param({"intra": False, "inter": False, "goal_change": 0.0}, marks=pytest.mark.slow),
+        pytest.param(
+            {"belief.intra": False, "belief.inter": False, "belief.goal_change": 0.0},
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_beliefs_as_worked_out_by_hand(fields: dict[str, Any]) -> None:
-    hop = learner(**fields)
+    hop = learner(fields=fields)
     table, trajectory = played(hop)
     memory: HOPMemory = at(table.memory[0], 0)
     assert trajectory.over.sum() > COPIES, "several episodes in most copies"
@@ -167,7 +181,7 @@ def test_beliefs_as_worked_out_by_hand(fields: dict[str, Any]) -> None:
             np.testing.assert_allclose(memory.weights[copy, other], weights, rtol=1e-4)
             np.testing.assert_array_equal(memory.counts[copy, other], counts)
             np.testing.assert_allclose(memory.belief[copy, other], belief, atol=1e-4)
-    if not hop.config.inter:
+    if not hop.config.belief.inter:
         assert (memory.weights == 0).all()
 
 
@@ -188,8 +202,9 @@ def test_a_belief_becomes_sure_of_a_hare_hunter_and_its_habit_is_remembered() ->
             return jnp.log(jnp.sum(jnp.where(chosen, stacked, 0.0), axis=-1) + 1e-3)
 
     shape = view_shape(game)
-    quiet = TINY | {"planner": "off", "aimless": False}
-    hop = HOP(HOPConfig(**quiet), shape, 2, (0,), (0,))
+    quiet = TINY | {"planner": "none", "belief.random_goal": False}
+    config = with_fields(HOPConfig(), quiet)
+    hop = HOP(config=config, shape=shape, game_seats=2, seats=(0,), active=(0,))
     networks = jax.tree.map(lambda x: x[0], hop.init(jax.random.key(0), jnp.arange(2)).networks)
     player = Exact(*networks, PersonaSeed(jnp.uint32(0), jnp.uint32(0)), hop.config, shape, 2)
     groups = (Group(player, (0,), True), Group(make_player("nh", game), (1,), True))
@@ -268,8 +283,9 @@ def test_what_is_not_alive_is_learned_from_by_nobody() -> None:
 
 
 def test_targets_are_returns_within_the_episode() -> None:
-    """To a seat with a drive only what the drive is after counts."""
-    hop = learner(characters=0.7, characters_from=1, character_episodes=1)
+    """To a seat with a persona only the persona's rewards count."""
+    fields = {"personas.share": 0.7, "personas.first_episode": 1, "personas.episodes": 1}
+    hop = learner(fields=fields)
     _, trajectory = played(hop)
     state, _ = updated(hop, hop.training_data(GAME, jax.tree.map(jnp.asarray, trajectory)))
     shape = (STEPS, COPIES)
@@ -302,8 +318,9 @@ def test_targets_are_returns_within_the_episode() -> None:
     [{}, pytest.param({"parameters": "shared", "opponents": "shared"}, marks=pytest.mark.slow)],
 )
 def test_learning_brings_models_actor_and_critic_closer(fields: dict[str, Any]) -> None:
-    # Without characters, so that the models are asked about all that was played.
-    hop = learner((0, 1), updates=40, batch=64, learning_rate=0.01, characters=0.0, **fields)
+    # Without personas, so that the models are asked about all that was played.
+    more = {"replay.updates": 40, "replay.batch": 64, "optimiser.learning_rate": 0.01}
+    hop = learner((0, 1), more | {"personas.share": 0.0} | fields)
     trajectory = played(hop)[1]
     watched = hop.training_data(GAME, jax.tree.map(jnp.asarray, trajectory))
     _, before = updated(hop, watched)
@@ -313,7 +330,7 @@ def test_learning_brings_models_actor_and_critic_closer(fields: dict[str, Any]) 
     for seat in (0, 1):
         others = [other for other in range(SEATS) if other != seat]
         best = oracle[:, others][seen[:, others]].mean()
-        np.testing.assert_allclose(before["opponent_best"][seat], best, rtol=1e-5)
+        np.testing.assert_allclose(before["opponent_oracle_top1"][seat], best, rtol=1e-5)
     for name in ("policy_loss", "value_loss", "opponent_loss"):
         assert before[name].shape == (2,) and (after[name] < before[name]).all(), name
     assert (after["opponent_top1"] >= before["opponent_top1"]).all()
@@ -321,7 +338,7 @@ def test_learning_brings_models_actor_and_critic_closer(fields: dict[str, Any]) 
 
 
 def test_switches_keep_networks_as_they_are() -> None:
-    hop = learner(learn_policy=False)
+    hop = learner(fields={"learn_policy": False})
     watched = hop.training_data(GAME, jax.tree.map(jnp.asarray, played(hop)[1]))
     start, end = state_of(hop).networks, updated(hop, watched)[0].networks
     jax.tree.map(np.testing.assert_array_equal, start.actor, end.actor)
@@ -338,7 +355,8 @@ def test_switches_keep_networks_as_they_are() -> None:
 
 def test_planner_prefers_what_its_values_say_and_never_the_illegal() -> None:
     """On a hare with nobody else near, the hare is worth 1 and everything else less."""
-    hop = learner(simulations=12, draws=2, depth=3, normalise_q=False, beta=50.0)
+    search = {"simulations": 12, "draws": 2, "depth": 3, "normalise_q": False, "beta": 50.0}
+    hop = learner(fields={"search": search})
     networks = at(state_of(hop).networks, 0)
     silent = networks._replace(critic=jax.tree.map(jnp.zeros_like, networks.critic))
     player = HOPPlayer(*silent, PersonaSeed(jnp.uint32(0), jnp.uint32(0)), hop.config, SHAPE, SEATS)
@@ -374,7 +392,7 @@ def test_a_game_without_goals_needs_direct_models() -> None:
 
     with pytest.raises(UserError, match="--direct-om"):
         learner().check(Goalless())
-    learner(direct_om=True).check(Goalless())
+    learner(fields={"direct_om": True}).check(Goalless())
 
 
 # --- runs --------------------------------------------------------------------------------------
@@ -399,7 +417,7 @@ def learned(path: Path) -> Any:
 def test_a_run_resumes_exactly_and_its_player_plays_with_or_without_search(tmp_path: Path) -> None:
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     # A linear schedule ends with the steps a run was given: a longer run learns otherwise.
-    fields = RUN | TINY | {"seating": "hop,ns,hop", "schedule": "constant"}
+    fields = RUN | TINY | {"seating": "hop,ns,hop", "optimiser.schedule": "constant"}
     summary = coplay.train("hop", out=whole, steps=96, **fields)
     assert summary["steps"] == 96
     coplay.train("hop", out=parts, steps=64, **fields)
@@ -408,19 +426,24 @@ def test_a_run_resumes_exactly_and_its_player_plays_with_or_without_search(tmp_p
     rows = (whole / "metrics.jsonl").read_text().splitlines()
     assert '"opponent_recall_hunt_hare/seat_2"' in rows[-1]
     game = make_game("stag-hunt", **RUN["game_fields"])
-    for entry in (f"{whole}@seat=0", f"{whole}@seat=2@planner=off", f"{whole}@seat=0@draws=1"):
+    for entry in (
+        f"{whole}@seat=0",
+        f"{whole}@seat=2@planner=none",
+        f"{whole}@seat=0@search.draws=1",
+    ):
         record = coplay.play(game, ["nh", entry, "random"], episodes=4)
         assert record["seats"][1]["player"] == entry
     with pytest.raises(UserError, match="planner"):
-        coplay.play(game, ["nh", f"{whole}@seat=0@planer=off", "random"], episodes=4)
+        coplay.play(game, ["nh", f"{whole}@seat=0@planer=none", "random"], episodes=4)
 
 
 @pytest.mark.slow
 def test_a_run_starts_from_ppo(tmp_path: Path) -> None:
-    fields = {k: v for k, v in RUN.items() if k != "episodes"} | {"episodes": 4, "hidden": (8,)}
-    coplay.train("ppo", out=tmp_path / "ppo", steps=32, minibatches=1, network="centred", **fields)
-    hop = learner((0, 1, 2), warm_start=str(tmp_path / "ppo"))
-    state = jax.jit(lambda: hop.init(jax.random.key(0), jnp.arange(SEATS)))()
+    fields = RUN | {"minibatches": 1, "network.kind": "centred", "network.hidden": (8,)}
+    coplay.train("ppo", out=tmp_path / "ppo", steps=32, **fields)
+    hop = learner((0, 1, 2), {"warm_start": str(tmp_path / "ppo")})
+    parts = load_parts(hop.config, GAME)
+    state = jax.jit(lambda: hop.init(jax.random.key(0), jnp.arange(SEATS), parts))()
     ppo = learned(tmp_path / "ppo")[0]
     jax.tree.map(
         lambda a, b: np.testing.assert_array_equal(a[tuple(slice(n) for n in b[0].shape)], b[0]),
@@ -428,7 +451,9 @@ def test_a_run_starts_from_ppo(tmp_path: Path) -> None:
         ppo.actor,
     )
     assert not np.asarray(state.networks.actor.layers[0].weight)[..., -hop._context_size :].any()
-    for different in ({"hidden": (4,)}, {"network": "mlp"}):
-        with pytest.raises(UserError, match=r"other shapes \(network=centred"):
-            other = learner((0,), warm_start=str(tmp_path / "ppo"), **different)
-            jax.eval_shape(lambda other=other: other.init(jax.random.key(0), jnp.arange(SEATS)))
+    for different in ({"network.hidden": (4,)}, {"network.kind": "mlp"}):
+        other = learner((0,), {"warm_start": str(tmp_path / "ppo")} | different)
+        with pytest.raises(UserError, match=r"other shapes \(.*centred"):
+            jax.eval_shape(
+                lambda other=other: other.init(jax.random.key(0), jnp.arange(SEATS), parts)
+            )

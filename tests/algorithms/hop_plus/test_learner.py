@@ -2,7 +2,9 @@
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import jax
@@ -18,30 +20,35 @@ from coplay.algorithms.hop_plus.player import HopPlusMemory, everyone
 from coplay.bench.hop_plus import parts
 from coplay.bench.measure import measure
 from coplay.cli.main import run
+from coplay.core.config import with_fields
 from coplay.core.group import Group
 from coplay.core.player import SEATS
 from coplay.games.registry import make_game
 from coplay.matches.rollout import new_table, rollout
+from coplay.models.goal_inference import Code
 from coplay.nn import categorical
 from coplay.nn.networks import flatten, view_shape
 
 FIELDS = {"height": 2, "width": 3, "players": 2, "stags": 1, "hares": 1, "horizon": 5}
 SMALL: dict[str, Any] = {
-    "hidden": (8,),
-    "goal_dim": 2,
-    "goal_units": 4,
-    "goal_width": 5,
-    "opponent_hidden": (6,),
-    "world_channels": 6,
-    "line": 4,
-    "buffer_lines": 20,
-    "buffer_steps": 50,
-    "model_lines": 4,
-    "model_steps": 8,
+    "network.hidden": (8,),
+    "goals.dim": 2,
+    "goals.width": 5,
+    "goals.opponent_hidden": (6,),
+    "world_model.channels": 6,
+    "models.chunk_length": 4,
+    "models.buffer_chunks": 20,
+    "models.buffer_transitions": 50,
+    "models.batch_chunks": 4,
+    "models.batch_transitions": 8,
     "epochs": 1,
     "minibatches": 2,
 }
 STEPS, COPIES = 8, 6
+
+
+def small(fields: Mapping[str, Any] = MappingProxyType({})) -> HopPlusConfig:
+    return with_fields(HopPlusConfig(), SMALL | fields)
 
 
 def test_buffers_keep_the_newest_rows_that_count() -> None:
@@ -70,7 +77,7 @@ def test_what_is_known_of_three_seats_is_in_their_order() -> None:
     # What a seat noted of all, ego-first, is put back to where they sit.
     game = make_game("stag-hunt", players=seats)
     learner = HopPlus(
-        config=HopPlusConfig(**SMALL),
+        config=small(),
         shape=view_shape(game),
         game_seats=seats,
         seats=(1,),
@@ -86,7 +93,7 @@ def played() -> tuple[Any, HopPlus, HopPlusState, Any, UpdateData]:
     """A learner in both seats after a rollout."""
     game = make_game("stag-hunt", **FIELDS)
     learner = HopPlus(
-        config=HopPlusConfig(imagination=0.5, parameters="separate", **SMALL),
+        config=small({"imagination.share": 0.5, "parameters": "separate"}),
         shape=view_shape(game),
         game_seats=2,
         seats=(0, 1),
@@ -117,7 +124,8 @@ def test_codes_in_learning_are_those_it_acted_by(played: Any) -> None:
     @jax.jit
     def learned(state: HopPlusState, observed: UpdateData) -> Any:
         seen = state.goals.see(observed.chunks.observation)
-        before, after = state.goals.unrolled(seen, observed.chunks)
+        evidence = state.goals.evidence(seen, observed.chunks.joint)
+        before, after = state.goals.unroll(evidence, observed.chunks.past)
         own = learner._with_codes(state.goals, observed)
         return (
             before,
@@ -162,7 +170,7 @@ def test_the_best_possible_prediction_is_of_the_policies_that_acted(played: Any)
         state, observed._replace(game=None)
     )
     probs = np.exp(np.asarray(trajectory.log_policy))[np.asarray(trajectory.alive)]
-    np.testing.assert_allclose(found["opponent_best_top1"], probs.max(-1).mean(), rtol=1e-5)
+    np.testing.assert_allclose(found["opponent_oracle_top1"], probs.max(-1).mean(), rtol=1e-5)
     assert (np.asarray(found["opponent_top1"]) < 1).all()
 
 
@@ -197,7 +205,7 @@ def test_imagination_begins_where_games_were(played: Any) -> None:
         observed = observed._replace(game=game)
         return learner._imagination.rollout(jax.random.key(1), state, observed)
 
-    found = rollout(state._replace(rounds=jnp.int32(99)), observed._replace(game=None))
+    found = rollout(state._replace(updates=jnp.int32(99)), observed._replace(game=None))
     assert found.alive.shape == (STEPS, COPIES, 2)
     assert np.asarray(found.alive).all()  # whoever leaves begins anew at once
     real = {
@@ -220,11 +228,11 @@ def test_imagination_begins_where_games_were(played: Any) -> None:
     assert chosen.all()
 
 
-@pytest.mark.parametrize("goal", ["inferred", "zero"])
-def test_planners_draw_prototypes_as_probable_as_they_are(goal: Any) -> None:
+@pytest.mark.parametrize("use", ["inferred", "zero"])
+def test_planners_sample_prototypes_by_their_probabilities(use: str) -> None:
     game = make_game("stag-hunt", **FIELDS)
     learner = HopPlus(
-        config=HopPlusConfig(**SMALL, goal=goal, draws=2000, prototypes=3),
+        config=small({"goals.use": use, "search.draws": 2000, "goals.prototypes": 3}),
         shape=view_shape(game),
         game_seats=2,
         seats=(0, 1),
@@ -234,10 +242,11 @@ def test_planners_draw_prototypes_as_probable_as_they_are(goal: Any) -> None:
     chance = np.array([0.6, 0.3, 0.1])
     goals = jnp.asarray(np.log([[chance[::-1], chance]]))  # of oneself and of the other
     memory = HopPlusMemory(goals, jnp.zeros((1, 2, 2)))
-    drawn = player.sample_codes(jax.random.key(1), memory, jnp.zeros((1, 2, 2)))
-    codes = np.asarray(player.goals.inference.codes)  # type: ignore[union-attr]
+    code = Code(jnp.zeros((1, 2, 2)), jnp.zeros((1, 2, 2)))
+    drawn = player.sample_codes(jax.random.key(1), memory, code)
+    codes = np.asarray(player.goals.inference.codes)  # type: ignore[attr-defined]
     near = np.abs(np.asarray(drawn)[:, 0, 0, None] - codes).max(-1) == 0
-    shares = chance if goal == "inferred" else np.zeros(3)
+    shares = chance if use == "inferred" else np.zeros(3)
     np.testing.assert_allclose(near.mean(0), shares, atol=0.04)
 
 
@@ -245,28 +254,28 @@ def test_planners_draw_prototypes_as_probable_as_they_are(goal: Any) -> None:
 def test_a_run_from_beginning_to_end(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     out = tmp_path / "run"
     game = [f"--game.{name}={value}" for name, value in FIELDS.items()]
-    small = []
+    options: list[str] = []
     for name, value in SMALL.items():
         values = value if isinstance(value, tuple) else (value,)
-        small += [f"--{name.replace('_', '-')}", *map(str, values)]
+        options += [f"--{name.replace('_', '-')}", *map(str, values)]
     size = ["--copies", "6", "--rollout", "8", "--block", "1", "--episodes", "20"]
-    command = ["train", "hop-plus", *game, *small, *size, "--imagination", "0.5"]
+    command = ["train", "hop-plus", *game, *options, *size, "--imagination.share", "0.5"]
     assert run([*command, "--steps", "144", "--out", str(out)]) == 0
     rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     assert len(rows) == 3
     for name in ("real_value_loss", "imagined_value_loss", "real_reward", "imagined_return"):
         assert np.isfinite(rows[-1][f"{name}/seat_0"])
-    for name in ("opponent_loss", "goal_kl", "world_way_loss", "opponent_top1"):
+    for name in ("opponent_loss", "goal_kl", "world_move_loss", "opponent_top1"):
         assert np.isfinite(rows[-1][f"{name}/seat_1"])
     capsys.readouterr()
-    seating = f"{out},{out}@planner=search@simulations=7@plan_over=model@draws=1"
+    seating = f"{out},{out}@planner=search@search.simulations=7@plan_over=model@search.draws=1"
     assert run(["play", "--seating", seating, "--episodes", "4", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["episodes"] == 4
 
 
 @pytest.mark.slow
 def test_bench_times_every_part() -> None:
-    config = HopPlusConfig(imagination=0.5, **SMALL)
+    config = small({"imagination.share": 0.5})
     speeds = measure(parts(make_game("stag-hunt", **FIELDS), config, COPIES, STEPS), 1)
     names = [speed.work.name for speed in speeds]
     assert names[0] == "whole update" and "imagination" in names and len(set(names)) == 8

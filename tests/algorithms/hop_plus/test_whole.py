@@ -18,12 +18,14 @@ GAME = [
     *("--game.height=2", "--game.width=3", "--game.players=2"),
     *("--game.stags=1", "--game.hares=1", "--game.horizon=5"),
 ]
-GOALS = ["--goal-dim", "2", "--prototypes", "3", "--opponent-hidden", "6"]
+GOALS = ["--dim", "2", "--prototypes", "3", "--opponent-hidden", "6"]
 SMALL = [
-    *("--hidden", "8", "--line", "4", "--buffer-lines", "20", "--buffer-steps", "50"),
-    *("--model-lines", "4", "--model-steps", "8", "--epochs", "1", "--minibatches", "2"),
+    *("--network.hidden", "8", "--epochs", "1", "--minibatches", "2"),
+    *("--models.chunk-length", "4", "--models.buffer-chunks", "20"),
+    *("--models.buffer-transitions", "50", "--models.batch-chunks", "4"),
+    *("--models.batch-transitions", "8", "--goals.dim", "2", "--imagination.after", "0"),
     *("--copies", "6", "--rollout", "8", "--block", "1", "--episodes", "20"),
-    *("--checkpoint-every", "48", "--goal-dim", "2", "--imagine-after", "0"),
+    *("--checkpoint-every", "48"),
 ]
 
 
@@ -44,14 +46,15 @@ def test_from_data_to_adaptation(tmp_path: Path, capsys: pytest.CaptureFixture) 
     assert about["samples"] == 600
     fit = ("--data", data, "--epochs", "2", "--batch", "64", "--width", "6")
     found = call("pretrain", "goals", *fit, *GOALS, "--units", "4", "--out", goals)
-    assert 0 < found["top1"] <= 1 and found["best_top1"] > 0
+    assert 0 < found["top1"] <= 1 and found["bayes_top1"] > 0
     found = call("pretrain", "world-model", *fit, "--channels", "6", "--out", world)
     assert 0 <= found["exact"] <= 1
 
     # The models are what the run begins with; then it learns.
-    begun = ["--goals", goals, "--world-model", world, "--imagination", "0.25"]
-    begun += ["--strangers", "0.25"]
-    plan = ["--planner", "search", "--plan-over", "model", "--simulations", "7", "--draws", "1"]
+    begun = ["--goals.from", goals, "--world-model.from", world]
+    begun += ["--imagination.share", "0.25", "--imagination.strangers", "0.25"]
+    plan = ["--planner", "search", "--plan-over", "model"]
+    plan += ["--search.simulations", "7", "--search.draws", "1"]
     command = ["train", "hop-plus", *GAME, *SMALL, *begun, *plan]
     summary = call(*command, "--steps", "144", "--out", whole)
     assert np.isfinite(summary["team_mean"])
@@ -61,7 +64,7 @@ def test_from_data_to_adaptation(tmp_path: Path, capsys: pytest.CaptureFixture) 
         for name in ("value_loss", "policy_loss", "return", "reward"):
             assert np.isfinite(rows[-1][f"{part}_{name}/seat_0"])
     state = load_learner(str(whole))[1]
-    assert state.goals.config.remembered == 3 and state.world.here.bias.shape == (6,)
+    assert state.goals.memory_size == 3 and state.world.cell.bias.shape == (6,)
 
     # A run that ends early and is taken up again is, to the bit, the run in one go; it needs the
     # models that it began with no more.
@@ -74,7 +77,7 @@ def test_from_data_to_adaptation(tmp_path: Path, capsys: pytest.CaptureFixture) 
         np.testing.assert_array_equal(one, other)
 
     pages = {
-        "opponent-model": ("top1", "top3", "best_top1", "classes"),
+        "opponent-model": ("top1", "top3", "bayes_top1", "classes"),
         "world-model": ("exact", "psnr", "board_mse", "reward_mse", "impossible", "planes"),
         "goals": ("probe_accuracy", "steps_to_recognise"),
     }

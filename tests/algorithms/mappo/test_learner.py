@@ -7,12 +7,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from coplay.algorithms.mappo.hyper_config import HyperMAPPOConfig
 
 import coplay
 from coplay import UserError
 from coplay.algorithms.mappo.config import MAPPOConfig
 from coplay.algorithms.mappo.data import MAPPOBatch, MAPPOState, Parameters, UpdateData, cut
-from coplay.algorithms.mappo.hyper_config import HyperMAPPOConfig
 from coplay.algorithms.mappo.player import MAPPOMemory, context_inputs, critic_inputs
 from coplay.cli.main import run as cli
 from coplay.core.config import parse_fields
@@ -159,7 +159,7 @@ def test_options_behave() -> None:
     [
         ("mappo", ["--memory", "gru", "--chunk", "5"], r"chunk (5) must divide"),
         ("hyper-mappo", ["--chunk", "5"], r"chunk (5) must divide"),
-        ("hop-plus", ["--line", "5"], r"line (5) must divide"),
+        ("hop-plus", ["--models.chunk-length", "5"], r"chunk_length (5) must divide"),
     ],
 )
 def test_pieces_must_divide_rollouts_before_anything_is_written(
