@@ -71,7 +71,7 @@ def warm_started(
     if _form(loaded) != _form(wanted):
         raise UserError(
             f"warm_start '{path}': its networks have other shapes "
-            f"({learner.config.network}); "
+            f"(network={learner.config.network.kind}, hidden={learner.config.network.hidden}); "
             "train both with the same network, hidden, channels and activation, "
             "for instance coplay train ppo --network.kind centred, and without shared+id"
         )
