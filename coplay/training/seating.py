@@ -7,7 +7,7 @@ switcher:ns:nh:episode=20  one player, then another, in turn every 20 episodes
 mix:ns:nh:random           one of the players, drawn anew for each episode
 runs/hop@planner=none      a run's player with fields of its learner set anew (hop)
 runs/ppo@seat=2@seed=3@best   the player of a run (default: same seat, first seed, last checkpoint)
-ppo, ppo:learning_rate=3e-4   a learner (only in a training run)
+ppo, ppo:optimiser.learning_rate=3e-4   a learner (only in a training run)
 """
 
 from pathlib import Path
@@ -36,7 +36,7 @@ def is_learner(entry: str) -> bool:
 
 
 def learner_config(entry: str, config: Any) -> Any:
-    """The configuration of an entry like `ppo:learning_rate=3e-4`, over the run's own."""
+    """The configuration of an entry like `ppo:optimiser.learning_rate=3e-4`, over the run's own."""
     return parse_fields(config, entry.split(":")[1:], f"'{entry}'")
 
 

@@ -13,7 +13,18 @@ from PIL import Image
 from coplay.cli.main import run
 
 SMALL = [
-    *("--copies", "8", "--rollout", "8", "--block", "2", "--hidden", "8", "--minibatches", "2"),
+    *(
+        "--copies",
+        "8",
+        "--rollout",
+        "8",
+        "--block",
+        "2",
+        "--network.hidden",
+        "8",
+        "--minibatches",
+        "2",
+    ),
     *("--epochs", "2", "--episodes", "50", "--steps", "512"),
 ]
 
@@ -121,17 +132,16 @@ def test_help(command: list[str], capsys: Any) -> None:
 
 
 def test_help_explains_every_field(capsys: Any) -> None:
-    import dataclasses
-
     from coplay.algorithms.ppo.config import PPOConfig
+    from coplay.core.config import leaves
     from coplay.games.stag_hunt import StagHuntConfig
     from coplay.training.config import RunConfig
 
     call("train", "ppo", "--help")
     shown = capsys.readouterr().out
     for kind, prefix in ((StagHuntConfig, "game."), (PPOConfig, ""), (RunConfig, "")):
-        for field in dataclasses.fields(kind):
-            name = f"--{prefix}{field.name.replace('_', '-')}"
+        for field in leaves(kind()):
+            name = f"--{prefix}{field.path.replace('_', '-')}"
             assert name in shown, name
             after = shown.split(name, 1)[1].split("(default", 1)[0]
             words = [word for word in after.split() if word.strip(".;,:").isalpha()]
@@ -143,16 +153,16 @@ BAD = [
     (["train", "pppo"], "did you mean 'ppo'"),
     (["train", "ppo", "--game", "stag-hnt"], "did you mean 'stag-hunt'"),
     (["train", "ppo", "--game.heigth", "5"], "--game.height"),
-    (["train", "ppo", "--learning-rat", "1"], "--learning-rate"),
+    (["train", "ppo", "--optimiser.learning-rat", "1"], "--optimiser.learning-rate"),
     (["train", "ppo", "--steps", "many"], "many"),
     (["train", "ppo", "--parameters", "seperate"], "seperate"),
-    (["train", "ppo", "--learning-rate", "-1"], "learning_rate must be above 0"),
+    (["train", "ppo", "--optimiser.learning-rate", "-1"], "learning_rate must be above 0"),
     (["train", "ppo", "--steps", "0"], "steps must be above 0"),
     (["train", "ppo", "--copies", "6"], "multiple of minibatches"),
     (["train", "ppo", "--seating", "ppo,ns"], "4 seats"),
     (["train", "ppo", "--seating", "ppo,ns,ns,nz"], "did you mean 'n"),
     (["train", "ppo", "--seating", "ns,ns,ns,ns"], "nobody learns"),
-    (["train", "ppo", "--seating", "ppo:learning_rat=1,ns,ns,ns"], "learning_rate"),
+    (["train", "ppo", "--seating", "ppo:optimiser.learning_rat=1,ns,ns,ns"], "learning_rate"),
     (["train", "ppo", "--seating", "runs/none,ppo,ns,ns"], "holds no run"),
     (["train", "ppo", "--switch", "200000:7=ppo"], "seats are 0 to 3"),
     (["train", "ppo", "--switch", "soon:0=ppo"], "STEP:SEAT=PLAYER"),
@@ -214,7 +224,7 @@ def test_errors_about_existing_runs(trained: Path, capsys: Any, tmp_path: Path) 
 def test_a_broken_configuration_names_the_field(trained: Path, tmp_path: Path, capsys: Any) -> None:
     data = json.loads((trained / "config.json").read_text())
     for section, name, value, message in [
-        ("learner", "learning_rat", 1, "learning_rate"),
+        ("learner", "discont", 1, "discount"),
         ("run", "steps", "many", "steps must be int"),
         ("game", "heigth", 4, "height"),
         ("learner", "parameters", "seperate", "separate"),

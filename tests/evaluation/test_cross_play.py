@@ -21,12 +21,12 @@ SMALL: dict[str, Any] = {
     "copies": 8,
     "rollout": 8,
     "block": 2,
-    "hidden": (8,),
+    "network.hidden": (8,),
     "minibatches": 2,
     "epochs": 1,
     "episodes": 10,
     "steps": 128,
-    "learning_rate": 0.05,
+    "optimiser.learning_rate": 0.05,
 }
 FIELDS = {"height": 3, "width": 3, "players": 3, "horizon": 6}
 EPISODES = 40

@@ -16,7 +16,7 @@ SETTINGS = settings(max_examples=25, deadline=None, derandomize=True, database=N
 STEPS, COPIES, SEATS = 14, 3, 3
 HUGE = 1e30
 
-fast_gae = jax.jit(gae, static_argnames=("discount", "trace"))
+fast_gae = jax.jit(gae, static_argnames=("discount", "gae_lambda"))
 fast_normalise = jax.jit(normalise)
 
 
@@ -76,13 +76,13 @@ def with_garbage(played: Played, seed: int) -> Played:
     )
 
 
-def compiled(played: Played, discount: float, trace: float) -> np.ndarray:
+def compiled(played: Played, discount: float, gae_lambda: float) -> np.ndarray:
     arrays = (x if x.dtype == bool else x.astype(np.float32) for x in played[:-1])
-    return np.asarray(fast_gae(*arrays, discount=discount, trace=trace))
+    return np.asarray(fast_gae(*arrays, discount=discount, gae_lambda=gae_lambda))
 
 
 def slow_advantage(
-    played: Played, time: int, copy: int, seat: int, discount: float, trace: float
+    played: Played, time: int, copy: int, seat: int, discount: float, gae_lambda: float
 ) -> float:
     """The advantage of one action, by recursion along the seat's own episode."""
     at = (time, copy, seat)
@@ -94,8 +94,10 @@ def slow_advantage(
     if time + 1 == STEPS:
         return now + discount * float(played.last_value[copy, seat])
     assert played.alive[time + 1, copy, seat]
-    later = slow_advantage(played, time + 1, copy, seat, discount, trace)
-    return now + discount * float(played.value[time + 1, copy, seat]) + discount * trace * later
+    later = slow_advantage(played, time + 1, copy, seat, discount, gae_lambda)
+    return (
+        now + discount * float(played.value[time + 1, copy, seat]) + discount * gae_lambda * later
+    )
 
 
 @SETTINGS
@@ -108,11 +110,11 @@ def slow_advantage(
 def test_gae_is_the_recursion(
     seed: int, leave: float, cut: float, weights: tuple[float, float]
 ) -> None:
-    discount, trace = weights
+    discount, gae_lambda = weights
     played = made_up(seed, leave, cut)
-    advantages = compiled(played, discount, trace)
+    advantages = compiled(played, discount, gae_lambda)
     for time, copy, seat in np.argwhere(played.alive):
-        expected = slow_advantage(played, time, copy, seat, discount, trace)
+        expected = slow_advantage(played, time, copy, seat, discount, gae_lambda)
         assert advantages[time, copy, seat] == pytest.approx(expected, rel=1e-4, abs=1e-4)
 
 

@@ -26,7 +26,7 @@ SMALL: dict[str, Any] = {
     "copies": 8,
     "rollout": 8,
     "block": 2,
-    "hidden": (8,),
+    "network.hidden": (8,),
     "minibatches": 2,
     "epochs": 2,
     "checkpoint_every": 128,
@@ -123,7 +123,18 @@ def wait_for_step(folder: Path, step: int, process: subprocess.Popen) -> None:
 
 
 LONG = [
-    *("--copies", "8", "--rollout", "8", "--block", "2", "--hidden", "8", "--minibatches", "2"),
+    *(
+        "--copies",
+        "8",
+        "--rollout",
+        "8",
+        "--block",
+        "2",
+        "--network.hidden",
+        "8",
+        "--minibatches",
+        "2",
+    ),
     *("--epochs", "2", "--checkpoint-every", "128", "--episodes", "50", "--steps", "20480"),
 ]
 
@@ -233,7 +244,7 @@ def test_checkpoints_never_run_code(tmp_path: Path) -> None:
 
 
 def test_nan_stops_the_run_and_names_the_metric(tmp_path: Path, capsys: Any) -> None:
-    config = make_config("ppo", "stag-hunt", {}, SMALL | {"learning_rate": 1e30})
+    config = make_config("ppo", "stag-hunt", {}, SMALL | {"optimiser.learning_rate": 1e30})
     with pytest.raises(RunStopped) as stopped:
         Trainer(config, tmp_path / "run", Watcher()).run()
     text = str(stopped.value)
@@ -290,7 +301,7 @@ def test_a_switch_changes_a_seat_and_resumes(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_several_learners_with_their_own_settings(tmp_path: Path) -> None:
-    seating = "ppo,ppo:learning_rate=0,nh,ns".replace("=0", "=1e-9")
+    seating = "ppo,ppo:optimiser.learning_rate=0,nh,ns".replace("=0", "=1e-9")
     train(out=tmp_path / "run", **SMALL | {"seating": seating})
     paths = RunFolder(tmp_path / "run").checkpoints()
     weights = {

@@ -33,7 +33,7 @@ LITTLE = "pettingzoo:host_envs:little"
 SMALL: dict[str, Any] = {
     "copies": 4,
     "rollout": 6,
-    "hidden": (8,),
+    "network.hidden": (8,),
     "minibatches": 2,
     "epochs": 2,
     "checkpoint_every": 48,
@@ -41,7 +41,8 @@ SMALL: dict[str, Any] = {
     "steps": 192,
 }
 OPTIONS = [
-    *("--copies", "4", "--rollout", "6", "--hidden", "8", "--minibatches", "2", "--epochs", "2"),
+    *("--copies", "4", "--rollout", "6", "--network.hidden", "8"),
+    *("--minibatches", "2", "--epochs", "2"),
     *("--checkpoint-every", "48", "--episodes", "12", "--steps", "192", "--game.workers", "2"),
 ]
 
@@ -182,7 +183,7 @@ def test_a_seed_gives_the_same_bits_alone_and_with_other_workers(
 def test_players_learn(tmp_path: Path) -> None:
     """The reward grows with the action: 12 is best, and worth about 12.5 + seat a step."""
     settings = SMALL | {"steps": 4800, "copies": 16, "rollout": 10, "checkpoint_every": 1600}
-    settings |= {"learning_rate": 1e-2, "discount": 0.5, "epochs": 4}
+    settings |= {"optimiser.learning_rate": 1e-2, "discount": 0.5, "epochs": 4}
     game = little(options=("horizon=5",))
     summary = coplay.train("ppo", game, tmp_path / "run", **settings)
     for seat, row in enumerate(summary["seats"]):  # random players get 5 less

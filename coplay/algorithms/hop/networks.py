@@ -73,9 +73,10 @@ def warm_started(
     loaded, wanted = (actor, critic), (networks.actor, networks.critic)
     if _form(loaded) != _form(wanted):
         raise UserError(
-            f"warm_start '{path}': its networks have other shapes ({learner.config.network}); "
-            "train both with the same network, for instance coplay train ppo --network.kind "
-            "centred, and without shared+id"
+            f"warm_start '{path}': its networks have other shapes "
+            f"(network={learner.config.network.kind}, hidden={learner.config.network.hidden}); "
+            "train both with the same network, hidden, channels and activation, "
+            "for instance coplay train ppo --network.kind centred, and without shared+id"
         )
     return networks._replace(actor=actor, critic=critic)
 

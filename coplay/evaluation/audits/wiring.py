@@ -7,6 +7,7 @@ learned, does each field of the configuration change the program, and does learn
 policy that acted. See docs/hyper-mappo.md.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ import numpy as np
 from jaxtyping import Array, Shaped
 
 from coplay.core.compilation import QUICK, use_cache
+from coplay.core.config import leaves
 from coplay.core.errors import UserError
 from coplay.core.game import Game
 from coplay.core.group import decide
@@ -25,6 +27,7 @@ from coplay.core.player import View
 from coplay.core.trajectory import seat_keys
 from coplay.evaluation.audits.checks import Audit, Check
 from coplay.evaluation.audits.wiring_fields import coefficient_check, field_check
+from coplay.evaluation.audits.wiring_optimisers import gradient_arrived, only_decays
 from coplay.games.adapters.worker_game import WorkerGame
 from coplay.matches.rollout import Table, new_table, rollout, seat_views
 from coplay.training.config import TrainConfig
@@ -92,8 +95,9 @@ def wiring_checks(config: TrainConfig, game: Game) -> Iterator[Check]:
 
 def audit_size(config: TrainConfig) -> tuple[int, int]:
     """Game copies and steps that the learner's minibatches and chunks divide."""
-    minibatches = getattr(config.learner, "minibatches", 1)
-    chunk = getattr(config.learner, "chunk", 1)
+    values = {leaf.path: leaf.value for leaf in leaves(config.learner)}
+    minibatches = values.get("minibatches", 1)
+    chunk = math.lcm(*(x for path, x in values.items() if path.endswith("chunk_length")))
     return -(-8 // minibatches) * minibatches, -(-16 // chunk) * chunk
 
 
@@ -162,37 +166,36 @@ def ratio_check(learner: Learner, course: Course) -> Check:
 
 
 def parameter_check(learner: Learner, course: Course) -> Check:
-    """Every array of parameters moved; if not, why."""
+    """Every array of parameters moved by its gradient; if not, why. What the optimisers keep tells
+    whether a gradient arrived, see `wiring_optimisers`."""
     before, after = (named(learner.parameters(s)) for s in (course.start, course.state))
-    still = [name for name, x in before.items() if np.array_equal(x, after[name])]
-    moments = _moments(course.state)
-    reasons = []
-    for name in still:
-        of_shape = [x for path, x in moments.items() if name.endswith(_within(path))]
-        if not of_shape:
-            reasons.append(f"{name} is in no optimiser")
-        elif not any(np.any(x) for x in of_shape):
-            reasons.append(f"{name} gets no gradient")
+    arrived = gradient_arrived(learner.parameters(course.state), course.start, course.state)
+    remembers = any(found is not None for found in arrived.values())
+    reasons = {}
+    for name, x in before.items():
+        moved = not np.array_equal(x, after[name])
+        if moved and arrived[name] is False and only_decays(x, after[name]):
+            reasons[name] = "gets no gradient and only decays"
+        elif moved:
+            continue
+        elif arrived[name] is None and remembers:
+            reasons[name] = "is in no optimiser"
+        elif arrived[name] is None:
+            reasons[name] = "does not move; no optimiser keeps anything that tells why"
+        elif arrived[name]:
+            reasons[name] = "gets a gradient and does not move"
         else:
-            reasons.append(f"{name} gets a gradient and does not move")
-    detail = "; ".join(reasons) or f"all {len(before)} arrays moved within {UPDATES} updates"
-    return Check("parameters move", "optimiser", not still, detail, figures={"still": still})
+            reasons[name] = "gets no gradient"
+    detail = "; ".join(f"{name} {reason}" for name, reason in reasons.items())
+    detail = detail or f"all {len(before)} arrays moved within {UPDATES} updates"
+    figures = {"still": list(reasons)}
+    return Check("parameters move", "optimiser", not reasons, detail, figures=figures)
 
 
 def named(tree: Any) -> dict[str, np.ndarray]:
     """Path -> array."""
-    leaves = jax.tree_util.tree_leaves_with_path(tree)
-    return {jax.tree_util.keystr(path): np.asarray(x) for path, x in leaves}
-
-
-def _moments(state: LearnerState) -> dict[str, np.ndarray]:
-    """The first moments of all Adams in a state, by their paths."""
-    return {name: x for name, x in named(state).items() if ".mu" in name}
-
-
-def _within(path: str) -> str:
-    """The part of an optimiser's path that is the parameter's own."""
-    return path.partition(".mu")[2]
+    arrays = jax.tree_util.tree_leaves_with_path(tree)
+    return {jax.tree_util.keystr(path): np.asarray(x) for path, x in arrays}
 
 
 def input_check(game: Game, learner: Learner, course: Course) -> Check:
@@ -294,11 +297,11 @@ def data_check(
 ) -> Check:
     """What of that which `training_data` gives changes what is learned, if it is another copy's."""
     base = named(learner.parameters(update(course.state, course.watched)))
-    leaves, structure = jax.tree_util.tree_flatten_with_path(course.watched)
+    arrays, structure = jax.tree_util.tree_flatten_with_path(course.watched)
     found = {}
     for part in learner.declared_data:
-        mine = [part in jax.tree_util.keystr(path) for path, _ in leaves]
-        changed = [_elsewhere(x) if here else x for here, (_, x) in zip(mine, leaves, strict=True)]
+        mine = [part in jax.tree_util.keystr(path) for path, _ in arrays]
+        changed = [_elsewhere(x) if here else x for here, (_, x) in zip(mine, arrays, strict=True)]
         after = named(
             learner.parameters(update(course.state, jax.tree.unflatten(structure, changed)))
         )

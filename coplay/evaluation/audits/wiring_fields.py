@@ -8,13 +8,14 @@ import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray
 
+from coplay.core.config import Leaf, get_field, leaves, with_fields
 from coplay.core.errors import UserError
 from coplay.core.game import Game
 from coplay.core.group import Group, decide
@@ -27,11 +28,11 @@ from coplay.training.phases import plan_phases
 
 
 def coefficients(config: Any) -> list[str]:
-    """The coefficients of a loss among the fields of a configuration: by its own word
-    (`coefficients`), else all whose names end in _weight."""
+    """The coefficients of a loss among the fields of a configuration, by their paths: by its own
+    word (`coefficients`), else all whose names end in _weight."""
     named = getattr(config, "coefficients", None)
-    fields = [field.name for field in dataclasses.fields(config)]
-    return list(named) if named is not None else [x for x in fields if x.endswith("_weight")]
+    paths = [leaf.path for leaf in leaves(config)]
+    return list(named) if named is not None else [x for x in paths if x.endswith("_weight")]
 
 
 def coefficient_check(
@@ -46,11 +47,11 @@ def coefficient_check(
     learn: (learner, state, watched) -> state. compiled: (function, *arguments) -> it compiled.
     """
     title = "coefficients of the loss act"
-    names = [name for name in coefficients(learner.config) if getattr(learner.config, name)]
+    names = [name for name in coefficients(learner.config) if get_field(learner.config, name)]
     off = [name for name in coefficients(learner.config) if name not in names]
     if not names:
         return Check(title, "loss", True, "there are none")
-    values = np.array([float(getattr(learner.config, name)) for name in names])
+    values = np.array([float(get_field(learner.config, name)) for name in names])
     parameters = _learned_by(learner, names, state, watched, learn, compiled)
     base = parameters(values)
     found = {}
@@ -82,9 +83,9 @@ def _learned_by(
     traced gets a program for each."""
 
     def with_values(values: Any, state: LearnerState, watched: Any) -> Any:
-        config, changed = copy.copy(learner.config), copy.copy(learner)
+        config, changed = learner.config, copy.copy(learner)
         for index, name in enumerate(names):
-            object.__setattr__(config, name, values[index])
+            config = _with_unchecked(config, name.split("."), values[index])
         object.__setattr__(changed, "config", config)
         return changed.parameters(learn(changed, state, watched))
 
@@ -104,6 +105,14 @@ def _learned_by(
     return lambda values: [np.asarray(x) for x in jax.tree.leaves(learned(values))]
 
 
+def _with_unchecked(config: Any, path: list[str], value: Any) -> Any:
+    """A copy of a configuration with a field set to what may be no number yet."""
+    (name, *rest), changed = path, copy.copy(config)
+    inner = _with_unchecked(getattr(config, name), rest, value) if rest else value
+    object.__setattr__(changed, name, inner)
+    return changed
+
+
 # --- fields ------------------------------------------------------------------------------------
 
 
@@ -115,10 +124,11 @@ def field_check(config: TrainConfig, game: Game, copies: int, steps: int) -> Che
     active: list[str] = []
     inert: list[str] = []
     untried: list[str] = []
-    for field in dataclasses.fields(config.learner):
-        verdict = _tried(learner, field.name, game, base, copies, steps, parts)
-        (untried if verdict is None else active if verdict else inert).append(field.name)
-    detail = f"{len(active)} of {len(dataclasses.fields(config.learner))} fields change the program"
+    fields = list(leaves(config.learner))
+    for field in fields:
+        verdict = _tried(learner, field, game, base, copies, steps, parts)
+        (untried if verdict is None else active if verdict else inert).append(field.path)
+    detail = f"{len(active)} of {len(fields)} fields change the program"
     if inert:
         detail += f"; inert with this configuration and game: {', '.join(inert)}"
     if untried:
@@ -129,7 +139,7 @@ def field_check(config: TrainConfig, game: Game, copies: int, steps: int) -> Che
 
 def _tried(
     learner: Learner,
-    name: str,
+    field: Leaf,
     game: Game,
     base: list[str],
     copies: int,
@@ -138,10 +148,10 @@ def _tried(
 ) -> bool | None:
     """Whether another value of a field changes any program; None: no other value can be tried."""
     tried = False
-    for value in alternatives(learner.config, name):
+    for value in alternatives(field):
         try:
             changed = dataclasses.replace(
-                learner, config=dataclasses.replace(learner.config, **{name: value})
+                learner, config=with_fields(learner.config, {field.path: value})
             )
             for mine, theirs in zip(
                 programs(game, changed, copies, steps, parts), base, strict=True
@@ -154,14 +164,14 @@ def _tried(
     return False if tried else None
 
 
-def alternatives(config: Any, name: str) -> Iterator[Any]:
+def alternatives(field: Leaf) -> Iterator[Any]:
     """Other values of a field, the likeliest to be valid first."""
-    value = getattr(config, name)
-    hint = typing.get_type_hints(type(config))[name]
+    value, hint = field.value, field.hint
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
         if value is not None:
             yield None
         hint = next(x for x in typing.get_args(hint) if x is not type(None))
+        hint = typing.get_args(hint)[0] if typing.get_origin(hint) is Annotated else hint
         value = 0.5 if value is None and hint is float else value
     if typing.get_origin(hint) is Literal:
         yield from (other for other in typing.get_args(hint) if other != value)

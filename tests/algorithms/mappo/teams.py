@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from coplay.algorithms.mappo.config import MAPPOConfig
+from coplay.algorithms.mappo.config import HyperMAPPOConfig, MAPPOConfig
 from coplay.algorithms.mappo.data import MAPPOState, UpdateData
 from coplay.algorithms.mappo.hyper import HyperMAPPO
-from coplay.algorithms.mappo.hyper_config import HyperMAPPOConfig
 from coplay.algorithms.mappo.learner import MAPPO
+from coplay.core.config import with_fields
 from coplay.core.game import Game
 from coplay.core.trajectory import Trajectory
 from coplay.games.stag_hunt import StagHunt, StagHuntConfig
@@ -22,16 +22,26 @@ from coplay.nn.networks import view_shape
 # catch something leave.
 GAME = StagHunt(StagHuntConfig(height=3, width=3, players=3, stags=1, hares=2, horizon=5))
 STEPS, COPIES = 12, 4
-SMALL: dict[str, Any] = {"hidden": (6,), "units": 5, "epochs": 2, "chunk": 4}
-SMALL_HYPER: dict[str, Any] = SMALL | {"latent": 3, "context_width": 6, "context_units": 5}
+SMALL: dict[str, Any] = {
+    "network.hidden": (6,),
+    "memory.units": 5,
+    "memory.chunk_length": 4,
+    "epochs": 2,
+}
+SMALL_HYPER: dict[str, Any] = SMALL | {
+    "hypernetwork.latent": 3,
+    "hypernetwork.width": 6,
+    "hypernetwork.units": 5,
+}
 
 
 def team(game: Game = GAME, kind: type[MAPPO] = MAPPO, **fields: Any) -> MAPPO:
-    """A learner in all seats."""
-    hyper = issubclass(kind, HyperMAPPO)
-    config = (
-        HyperMAPPOConfig(**(SMALL_HYPER | fields)) if hyper else MAPPOConfig(**(SMALL | fields))
-    )
+    """A learner in all seats. fields: of its configuration, by their paths."""
+    config: MAPPOConfig
+    if issubclass(kind, HyperMAPPO):
+        config = with_fields(HyperMAPPOConfig(), SMALL_HYPER | fields)
+    else:
+        config = with_fields(MAPPOConfig(), SMALL | fields)
     seats = tuple(range(game.seats))
     return kind(config, view_shape(game), game.seats, seats, seats)  # type: ignore[arg-type]
 

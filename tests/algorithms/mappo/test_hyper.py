@@ -13,6 +13,7 @@ import pytest
 import coplay
 from coplay.algorithms.mappo.data import MAPPOBatch, MAPPOState, UpdateData
 from coplay.algorithms.mappo.hyper import HyperMAPPO
+from coplay.algorithms.mappo.hypernetwork import Hypernetwork
 from coplay.algorithms.mappo.learner import MAPPO
 from coplay.core.game import Game
 from coplay.core.group import Group, group_players
@@ -21,11 +22,11 @@ from coplay.matches.rollout import act_all, new_table, rollout
 from tests.algorithms.mappo.teams import GAME, STEPS, course, play, team
 
 RICH: dict[str, Any] = {
-    "context": "team",
-    "layers": "all",
-    "memory": "gru",
-    "accumulation": 0.5,
-    "context_memory": "lstm",
+    "hypernetwork.context": "team",
+    "hypernetwork.layers": "all",
+    "hypernetwork.accumulation": 0.5,
+    "hypernetwork.memory": "lstm",
+    "memory.kind": "gru",
 }
 
 
@@ -42,9 +43,9 @@ def arrays(tree: Any) -> dict[str, np.ndarray]:
 
 
 def test_off_is_mappo_bit_for_bit() -> None:
-    plain = course(MAPPO, 5, flat({"memory": "gru"}))
+    plain = course(MAPPO, 5, flat({"memory.kind": "gru"}))
     off = course(
-        HyperMAPPO, 5, flat({"memory": "gru", "parameters": "shared", "align_weight": 0.0})
+        HyperMAPPO, 5, flat({"memory.kind": "gru", "parameters": "shared", "align_weight": 0.0})
     )
     for one, other in zip(jax.tree.leaves(plain), jax.tree.leaves(off), strict=True):
         np.testing.assert_array_equal(one, other)
@@ -53,9 +54,11 @@ def test_off_is_mappo_bit_for_bit() -> None:
 
 @pytest.mark.slow
 def test_at_the_start_it_is_mappo_and_then_it_is_not() -> None:
-    fields = {"memory": "gru", "align_weight": 0.0}
+    fields = {"memory.kind": "gru", "align_weight": 0.0}
     states, _, policies = course(MAPPO, 2, flat(fields))
-    hyper_states, metrics, hyper_policies = course(HyperMAPPO, 2, flat(fields | {"layers": "all"}))
+    hyper_states, metrics, hyper_policies = course(
+        HyperMAPPO, 2, flat(fields | {"hypernetwork.layers": "all"})
+    )
     start, hyper_start = (
         jax.tree.map(lambda x: x[0], s.parameters) for s in (states, hyper_states)
     )
@@ -75,7 +78,7 @@ def test_base_gradients_at_the_start_are_those_of_mappo() -> None:
     key, streams = jax.random.key(0), jnp.arange(3)
 
     def gradients(learner: MAPPO, state: MAPPOState, seen: UpdateData) -> Any:
-        learning, batch, _ = learner._prepared(state, seen)
+        learning, batch, _ = learner.prepare(state, seen)
         one, rows = jax.tree.map(lambda x: x[0], (learning, batch))
         return jax.grad(learner._loss, has_aux=True)(one.parameters, one, rows)[0]
 
@@ -102,11 +105,16 @@ def test_base_gradients_at_the_start_are_those_of_mappo() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "fields", [RICH, {"context": "slow", "increments": "team"}, {"use": "input"}]
+    "fields",
+    [
+        RICH,
+        {"hypernetwork.context": "slow", "hypernetwork.increments": "team"},
+        {"hypernetwork.use": "input"},
+    ],
 )
 def test_every_parameter_moves(fields: dict[str, Any]) -> None:
     # Chunks as long as an episode: a frozen context learns only where its beginning is seen.
-    states, metrics, _ = course(HyperMAPPO, 4, flat(fields | {"chunk": STEPS, "layer_norm": True}))
+    states, metrics, _ = course(HyperMAPPO, 4, flat(fields | {"memory.chunk_length": STEPS}))
     for part in ("actor", "critic", "hyper"):
         moments = arrays(getattr(states.optimisers, part)[1].mu)
         values = arrays(getattr(states.parameters, part))
@@ -114,7 +122,7 @@ def test_every_parameter_moves(fields: dict[str, Any]) -> None:
         for name, x in values.items():
             assert np.abs(moments[name][2]).max() > 0, f"{part}{name} gets no gradient"
             assert np.abs(x[3] - x[0]).max() > 0, f"{part}{name} does not move"
-    if "use" not in fields:
+    if "hypernetwork.use" not in fields:
         # The increments of a frozen context hang on which one it is: what grows for certain is B.
         heads = arrays(states.parameters.hyper.heads).values()
         size = sum(np.square(x).reshape(len(x), -1).sum(axis=1) for x in heads)
@@ -134,7 +142,7 @@ def first_ratio(learner: MAPPO, acting: MAPPO | None = None, game: Game = GAME) 
     "chunk", [2, *(pytest.param(length, marks=pytest.mark.slow) for length in (3, 12))]
 )
 def test_ratio_starts_at_one(chunk: int) -> None:
-    learner = team(kind=HyperMAPPO, chunk=chunk, **RICH)
+    learner = team(kind=HyperMAPPO, **RICH | {"memory.chunk_length": chunk})
     played = play(learner)
     first, alive = (
         np.asarray(x) for x in (played.seen.trajectory.past.first, played.seen.trajectory.alive)
@@ -148,12 +156,13 @@ def test_ratio_starts_at_one(chunk: int) -> None:
 @pytest.mark.parametrize(
     "fields",
     [
-        {"context": "local", "layers": "last", "accumulation": 1.0},
-        {"context": "team", "increments": "team", "memory": "lstm"},
-        {"context": "slow", "critic": "global"},
-        {"use": "input", "ids": False, "generate_critic": False},
-        {"parameters": "shared+id", "memory": "lstm"},
-        {"parameters": "separate", "memory": "gru", "critic": "own"},
+        {"hypernetwork": {"context": "local", "layers": "last", "accumulation": 1.0}},
+        {"hypernetwork": {"context": "team", "increments": "team"}, "memory.kind": "lstm"},
+        {"hypernetwork.context": "slow", "critic_input": "global"},
+        {"hypernetwork": {"use": "input", "ids": False}},
+        {"hypernetwork.generate_critic": True},
+        {"parameters": "shared+id", "memory.kind": "lstm"},
+        {"parameters": "separate", "memory.kind": "gru", "critic_input": "own"},
     ],
 )
 def test_ratio_starts_at_one_in_every_form(fields: dict[str, Any]) -> None:
@@ -161,8 +170,8 @@ def test_ratio_starts_at_one_in_every_form(fields: dict[str, Any]) -> None:
 
 
 class ChunkStateZeroed(HyperMAPPO):
-    def _pieces(self, *arguments: Any) -> MAPPOBatch:
-        batch = super()._pieces(*arguments)
+    def _chunks(self, *arguments: Any) -> MAPPOBatch:
+        batch = super()._chunks(*arguments)
         return batch._replace(memory=jax.tree.map(jnp.zeros_like, batch.memory))
 
 
@@ -173,17 +182,23 @@ class ResetMissing(HyperMAPPO):
 
 
 class PastLostAtChunkStart(HyperMAPPO):
-    def _pieces(self, *arguments: Any) -> MAPPOBatch:
-        batch = super()._pieces(*arguments)
+    def _chunks(self, *arguments: Any) -> MAPPOBatch:
+        batch = super()._chunks(*arguments)
         known, inputs = batch.context, batch.view.shape[-1]
         past = slice(inputs, inputs + self.shape.actions + 1)
         return batch._replace(context=known.at[:, 0, :, past].set(0.0))
 
 
-class RewardsNotFed(HyperMAPPO):
-    def _known(self, *arguments: Any) -> Any:
-        known = super()._known(*arguments)
+class WithoutRewards(Hypernetwork):
+    def inputs(self, *arguments: Any) -> Any:
+        known = super().inputs(*arguments)
         return known.at[..., arguments[0].shape[-1] + self.shape.actions].set(0.0)
+
+
+class RewardsNotFed(HyperMAPPO):
+    @property
+    def hypernetwork(self) -> Hypernetwork | None:
+        return WithoutRewards(self.config, self.shape, self.game_seats)
 
 
 class TargetActs(HyperMAPPO):
@@ -214,7 +229,7 @@ class TimeInterleaved(HyperMAPPO):
     ],
 )
 def test_planted_bugs_are_caught(bug: type[HyperMAPPO]) -> None:
-    fields = {"layers": "all", "accumulation": 0.5}
+    fields = {"hypernetwork.layers": "all", "hypernetwork.accumulation": 0.5}
     # In Stag Hunt whoever gets a reward leaves: nobody goes on with one in the same episode.
     rewarding = make_game("hidden-target", players=3, choices=3, horizon=5)
     game = rewarding if bug is RewardsNotFed else GAME
@@ -242,7 +257,7 @@ def test_loss_weights_change_gradients_and_the_target_never_acts() -> None:
             {"anchor_weight": 0.2},
         ):
             one = team(kind=HyperMAPPO, **({"anchor_weight": 0.1} | fields))
-            learning, batch, _ = one._prepared(state, seen)
+            learning, batch, _ = one.prepare(state, seen)
             mine, rows = jax.tree.map(lambda x: x[0], (learning, batch))
             # At the start old and new policies are the same, and KL has no gradient there.
             moved = jax.tree.map(lambda x: 1.05 * x, mine.parameters)
@@ -277,7 +292,7 @@ def test_target_is_synchronised_every_so_many_steps() -> None:
 @pytest.mark.slow
 def test_players_of_other_teams_are_not_heard() -> None:
     """The same group with another team's number for one agent: the others no longer hear it."""
-    learner = team(kind=HyperMAPPO, context="team", layers="all")
+    learner = team(kind=HyperMAPPO, hypernetwork={"context": "team", "layers": "all"})
     played = play(learner)
     players = [learner.player(played.state, seat) for seat in range(3)]
 
@@ -303,17 +318,18 @@ def gradient_memory(agents: int, copies: int) -> tuple[int, int]:
     """Bytes that a gradient of all generated layers needs beside its inputs and outputs; weights of
     the actor."""
     game = make_game("hidden-target", players=agents)
-    learner = team(game, HyperMAPPO, layers="all", hidden=(64, 64))
+    wide = {"hypernetwork.layers": "all", "network.hidden": (64, 64)}
+    learner = team(game, HyperMAPPO, **wide)
     streams, key = jnp.arange(agents), jax.random.key(0)
 
     def prepared(state: MAPPOState) -> tuple[MAPPOState, MAPPOBatch]:
         groups = (learner.group(state),)
         table = new_table(game, groups, key, copies)
         seen = learner.training_data(game, rollout(game, groups, table, key, 16, streams)[1])
-        return learner._prepared(state, seen)[:2]
+        return learner.prepare(state, seen)[:2]
 
     state = jax.eval_shape(learner.init, key, streams)
-    gradient = jax.jit(jax.vmap(lambda *given: learner._gradients(*given)[0]))
+    gradient = jax.jit(jax.vmap(lambda *given: learner.gradients(*given)[0]))
     program = gradient.lower(*jax.eval_shape(prepared, state)).compile()
     weights = sum(x.size for x in jax.tree.leaves(state.parameters.actor))
     return program.memory_analysis().temp_size_in_bytes, weights
@@ -335,12 +351,16 @@ def test_memory_does_not_grow_with_agents_times_weights() -> None:
 def share(player: str, game: str, steps: int, out: Path, **fields: Any) -> float:
     """The share of the reward that a trained team gets, out of what can be had."""
     run = {"copies": 64, "rollout": 16, "block": 8, "episodes": 500, "steps": steps}
-    small: dict[str, Any] = {"hidden": (32,), "units": 32, "chunk": 16, "epochs": 4}
-    rates = {"actor_rate": 1e-3, "critic_rate": 1e-3}
+    small: dict[str, Any] = {
+        "network.hidden": (32,),
+        "memory.units": 32,
+        "memory.chunk_length": 16,
+        "epochs": 4,
+        "optimiser.learning_rate": 1e-3,
+    }
     if player == "hyper-mappo":
-        rates |= {"hyper_rate": 1e-3}
-        small |= {"context_width": 32, "context_units": 32}
-    summary = coplay.train(player, game, out=out, **run, **small, **rates, **fields)
+        small |= {"hypernetwork": {"learning_rate": 1e-3, "width": 32, "units": 32}}
+    summary = coplay.train(player, game, out=out, **run, **small, **fields)
     return summary["team_mean"] / make_game(game).config.horizon  # type: ignore[attr-defined]
 
 

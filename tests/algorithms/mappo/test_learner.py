@@ -11,11 +11,11 @@ from coplay.algorithms.mappo.hyper_config import HyperMAPPOConfig
 
 import coplay
 from coplay import UserError
-from coplay.algorithms.mappo.config import MAPPOConfig
+from coplay.algorithms.mappo.config import HyperMAPPOConfig, MAPPOConfig
 from coplay.algorithms.mappo.data import MAPPOBatch, MAPPOState, Parameters, UpdateData, cut
 from coplay.algorithms.mappo.player import MAPPOMemory, context_inputs, critic_inputs
 from coplay.cli.main import run as cli
-from coplay.core.config import parse_fields
+from coplay.core.config import inert_fields, parse_fields, with_fields
 from coplay.games.registry import make_game
 from coplay.rl.ppo_loss import ppo_loss
 from tests.algorithms.mappo.teams import COPIES, GAME, STEPS, play, team
@@ -47,29 +47,29 @@ def test_context_inputs_forget_the_episode_before() -> None:
     np.testing.assert_array_equal(kept, [[1, 0, 1, 3, 1, 1, 0], [1, 1, 0, 4, 0, 0, 1]])
 
 
-def test_pieces_are_contiguous_and_begin_with_the_memory_before_them() -> None:
+def test_chunks_are_contiguous_and_begin_with_the_memory_before_them() -> None:
     copies, steps, seats, length = 2, 6, 3, 2
     number = np.arange(copies * steps).reshape(copies, steps, 1) * np.ones((1, 1, seats))
     after = MAPPOMemory(*(number[..., None] + 100 for _ in range(4)))
     start = MAPPOMemory(*(np.full((copies, 1, seats, 1), -1.0) for _ in range(4)))
     batch = MAPPOBatch(*(number for _ in range(9)), memory=start)  # type: ignore[arg-type]
-    pieces = cut(batch, after, length)  # type: ignore[arg-type]
+    chunks = cut(batch, after, length)  # type: ignore[arg-type]
     np.testing.assert_array_equal(
-        pieces.alive[:, :, 0], [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9], [10, 11]]
+        chunks.alive[:, :, 0], [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9], [10, 11]]
     )
-    np.testing.assert_array_equal(pieces.memory.actor[:, 0, 0, 0], [-1, 101, 103, -1, 107, 109])
+    np.testing.assert_array_equal(chunks.memory.actor[:, 0, 0, 0], [-1, 101, 103, -1, 107, 109])
 
 
 @pytest.mark.parametrize("parameters", ["shared", pytest.param("separate", marks=pytest.mark.slow)])
 def test_what_was_remembered_is_what_unrolling_remembers(parameters: str) -> None:
     """Players note their memories as they act; actor and critic unrolled over the whole rollout
     give the same memories and, from the critic's, the same values."""
-    learner = team(memory="lstm", parameters=parameters, chunk=STEPS)
+    learner = team(**{"memory.kind": "lstm", "memory.chunk_length": STEPS}, parameters=parameters)
     played = play(learner)
 
     @jax.jit
     def both(state: MAPPOState, seen: UpdateData) -> tuple[MAPPOBatch, Any, Any]:
-        _, batch, _ = learner._prepared(state, seen)
+        _, batch, _ = learner.prepare(state, seen)
 
         def unrolled(parameters: Parameters, batch: MAPPOBatch) -> Any:
             start, when = batch.memory, (batch.first, batch.alive)
@@ -138,17 +138,40 @@ def test_huber_and_masks_by_a_plain_loop() -> None:
 
 
 def test_options_behave() -> None:
-    off = parse_fields(HyperMAPPOConfig(), ["ids=false", "accumulation=1"], "here")
+    texts = ["hypernetwork.ids=false", "hypernetwork.accumulation=1"]
+    off = parse_fields(HyperMAPPOConfig(), texts, "here").hypernetwork
     assert off.ids is False and off.accumulation == 1.0
-    assert parse_fields(MAPPOConfig(), ["layer_norm=true"], "here").layer_norm is True
-    for fields in (["ids=maybe"], ["nonsense=1"], ["context=global"]):
+    plain = parse_fields(MAPPOConfig(), ["network.layer_norm=false"], "here")
+    assert plain.network.layer_norm is False and plain.network.activation == "relu"
+    for text in ("hypernetwork.ids=maybe", "nonsense=1", "hypernetwork.context=global"):
         with pytest.raises(UserError):
-            parse_fields(HyperMAPPOConfig(), fields, "here")
+            parse_fields(HyperMAPPOConfig(), [text], "here")
     for wrong in ({"increments": "team"}, {"context": "slow", "accumulation": 0.5}, {"latent": 0}):
         with pytest.raises(UserError):
-            HyperMAPPOConfig(**wrong)  # type: ignore[arg-type]
-    with pytest.raises(UserError):
-        MAPPOConfig(chunk=0)
+            with_fields(HyperMAPPOConfig(), {"hypernetwork": wrong})
+    for wrong in ({"memory.chunk_length": 0}, {"network.hidden": ()}, {"network.kind": "centred"}):
+        with pytest.raises(UserError):
+            with_fields(MAPPOConfig(), wrong)
+
+
+def test_fields_that_do_nothing_are_named() -> None:
+    assert not inert_fields(HyperMAPPOConfig()) and not inert_fields(MAPPOConfig())
+    config = with_fields(
+        HyperMAPPOConfig(parameters="shared"),
+        {"hypernetwork.latent": 4, "anchor_every": 5, "memory.units": 3, "memory.chunk_length": 4},
+    )
+    assert inert_fields(config) == [
+        "memory.units does nothing here: memory.kind is none",
+        "hypernetwork.latent does nothing here: parameters is shared",
+        "anchor_every does nothing here: anchor_weight is 0.0",
+    ]
+
+
+def test_the_critic_may_have_a_rate_of_its_own() -> None:
+    plain, other = team(), team(critic_learning_rate=0.5)
+    assert plain.optimiser("critic") == plain.optimiser("actor") == plain.config.optimiser
+    assert other.optimiser("critic").learning_rate == 0.5
+    assert other.optimiser("actor") == plain.optimiser("actor")
 
 
 # --- whole programs -----------------------------------------------------------------------------
@@ -157,12 +180,16 @@ def test_options_behave() -> None:
 @pytest.mark.parametrize(
     ("player", "options", "message"),
     [
-        ("mappo", ["--memory", "gru", "--chunk", "5"], r"chunk (5) must divide"),
-        ("hyper-mappo", ["--chunk", "5"], r"chunk (5) must divide"),
+        (
+            "mappo",
+            ["--memory.kind", "gru", "--memory.chunk-length", "5"],
+            r"memory.chunk_length (5) must divide",
+        ),
+        ("hyper-mappo", ["--memory.chunk-length", "5"], r"chunk_length (5) must divide"),
         ("hop-plus", ["--models.chunk-length", "5"], r"chunk_length (5) must divide"),
     ],
 )
-def test_pieces_must_divide_rollouts_before_anything_is_written(
+def test_chunks_must_divide_rollouts_before_anything_is_written(
     player: str, options: list[str], message: str, tmp_path: Path, capsys: Any
 ) -> None:
     out = tmp_path / "run"
@@ -175,7 +202,7 @@ def test_smax_critic_sees_the_world() -> None:
     """What the critic is shown of a battle is JaxMARL's own state of the world, for all seats."""
     pytest.importorskip("jaxmarl")
     game = make_game("smax:3m")
-    learner = team(game, critic="global")
+    learner = team(game, critic_input="global")
     played = play(learner, game)
     global_state = np.asarray(played.seen.global_state)
     assert global_state.shape[:3] == (STEPS, COPIES, 3)
@@ -188,8 +215,8 @@ def test_smax_critic_sees_the_world() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("player", ["mappo", "hyper-mappo"])
 def test_runs_train_resume_and_play(player: str, tmp_path: Path) -> None:
-    small: dict[str, Any] = {"hidden": (6,), "epochs": 1}
-    small |= {"context_width": 6, "context_units": 5} if player == "hyper-mappo" else {}
+    small: dict[str, Any] = {"network.hidden": (6,), "epochs": 1}
+    small |= {"hypernetwork.width": 6, "hypernetwork.units": 5} if player == "hyper-mappo" else {}
     run = {"copies": 8, "rollout": 8, "block": 1, "episodes": 8, "evaluate_every": 64}
     summary = coplay.train(player, "identity", out=tmp_path / "a", steps=128, **run, **small)
     assert summary["steps"] == 128

@@ -79,7 +79,7 @@ def samples_of(
                 elif not trajectory.terminated[at]:
                     following, onward = later[time + 1]
                 delta = float(trajectory.reward[at]) + config.discount * following - value
-                advantage = delta + config.discount * config.trace * onward
+                advantage = delta + config.discount * config.gae_lambda * onward
                 later[time] = (value, advantage)
                 found.append(
                     Sample(
@@ -176,10 +176,10 @@ class Slow:
             actor, critic = mean_of([x[0] for x in learned]), mean_of([x[1] for x in learned])
             largest = norm(actor), norm(critic)
             self.actor = self.actor_adam.step(
-                self.actor, clipped(actor, config.gradient_clip), rate
+                self.actor, clipped(actor, config.optimiser.max_grad_norm), rate
             )
             self.critic = self.critic_adam.step(
-                self.critic, clipped(critic, config.gradient_clip), rate
+                self.critic, clipped(critic, config.optimiser.max_grad_norm), rate
             )
         metrics: dict[str, list[float]] = {}
         for seat in seats:

@@ -12,6 +12,7 @@ import pytest
 
 from coplay.algorithms.ppo.config import PPOConfig
 from coplay.algorithms.ppo.learner import PPO, PPOState
+from coplay.core.config import with_fields
 from coplay.core.game import Observation
 from coplay.core.player import View
 from coplay.core.trajectory import Trajectory, of_seats
@@ -25,12 +26,17 @@ GAME = StagHunt(StagHuntConfig(height=3, width=3, players=3, stags=1, hares=2, h
 SHAPE = view_shape(GAME)
 STEPS, COPIES, SEATS, ACTIONS = 6, 8, 3, 7
 RATE = 1e-3
-SMALL = {"hidden": (8,), "minibatches": 1, "learning_rate": RATE, "gradient_clip": 0.3}
+SMALL = {
+    "network.hidden": (8,),
+    "minibatches": 1,
+    "optimiser": {"learning_rate": RATE, "max_grad_norm": 0.3},
+}
+LINEAR = {"optimiser.schedule": "linear"}
 EVERYBODY = (0, 1, 2)
 
 
 def small(**fields: Any) -> PPOConfig:
-    return PPOConfig(**(SMALL | fields))
+    return with_fields(with_fields(PPOConfig(), SMALL), fields)
 
 
 @cache
@@ -48,8 +54,8 @@ def update(
 
 
 # Parameter sets in an order of their own, and seat 0 does not learn.
-SEPARATE = PPO(small(epochs=1, schedule="linear"), SHAPE, SEATS, (2, 0, 1), (1, 2))
-HALVES = PPO(small(epochs=1, schedule="linear", minibatches=2), SHAPE, SEATS, EVERYBODY, EVERYBODY)
+SEPARATE = PPO(small(epochs=1, **LINEAR), SHAPE, SEATS, (2, 0, 1), (1, 2))
+HALVES = PPO(small(epochs=1, minibatches=2, **LINEAR), SHAPE, SEATS, EVERYBODY, EVERYBODY)
 WITH_ID = PPO(small(epochs=2, parameters="shared+id"), SHAPE, SEATS, EVERYBODY, EVERYBODY)
 SHARED = PPO(small(parameters="shared"), SHAPE, SEATS, EVERYBODY, EVERYBODY)
 
@@ -202,7 +208,7 @@ def test_minibatches_share_the_copies_out() -> None:
                 expected = np.zeros_like(mu)
                 for part in (list(half), [c for c in range(COPIES) if c not in half]):
                     mean = total[part].sum(0) / count[part].sum()
-                    mean *= min(1.0, config.gradient_clip / np.sqrt((mean**2).sum()))
+                    mean *= min(1.0, config.optimiser.max_grad_norm / np.sqrt((mean**2).sum()))
                     expected = 0.9 * expected + 0.1 * mean
                 errors[half] = float(np.abs(expected - mu).max())
             best, second = sorted(errors, key=errors.__getitem__)[:2]
@@ -344,7 +350,7 @@ def test_only_an_identity_tells_shared_seats_apart() -> None:
 
 
 def test_seats_start_by_their_streams_and_all_differently() -> None:
-    learner = PPO(small(hidden=()), SHAPE, SEATS, EVERYBODY, EVERYBODY)
+    learner = PPO(small(**{"network.hidden": ()}), SHAPE, SEATS, EVERYBODY, EVERYBODY)
     begin = jax.jit(learner.init)
     state = jax.tree.map(np.asarray, begin(jax.random.key(1), jnp.arange(SEATS)))
     turned = jax.tree.map(np.asarray, begin(jax.random.key(1), jnp.array([1, 2, 0])))
@@ -360,8 +366,8 @@ def test_seats_start_by_their_streams_and_all_differently() -> None:
 
 def test_a_learner_of_some_seats_starts_them_differently_too() -> None:
     """They start as they would in a learner of all seats."""
-    few = PPO(small(hidden=()), SHAPE, SEATS, (1, 2), (1, 2))
-    everybody = PPO(small(hidden=()), SHAPE, SEATS, EVERYBODY, EVERYBODY)
+    few = PPO(small(**{"network.hidden": ()}), SHAPE, SEATS, (1, 2), (1, 2))
+    everybody = PPO(small(**{"network.hidden": ()}), SHAPE, SEATS, EVERYBODY, EVERYBODY)
     streams = jnp.array([2, 0, 1])
     state, whole = (
         jax.tree.map(np.asarray, jax.jit(learner.init)(jax.random.key(1), streams))

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 import coplay
+from coplay.algorithms.ppo.config import RecurrentPPOConfig
 from coplay.algorithms.ppo.learner import PPOState
-from coplay.algorithms.ppo.recurrent import GRUMemory, GRUPlayer, RecurrentPPO, RecurrentPPOConfig
+from coplay.algorithms.ppo.recurrent import GRUMemory, GRUPlayer, RecurrentPPO
+from coplay.core.config import with_fields
 from coplay.core.game import Game, Observation, Outcome
 from coplay.core.player import View
 from coplay.core.trajectory import Trajectory
@@ -31,11 +33,16 @@ pytestmark = pytest.mark.slow
 
 GAME = StagHunt(StagHuntConfig(height=3, width=3, players=3, stags=1, hares=2, horizon=4))
 STEPS, COPIES, SEATS, UNITS = 6, 4, 3, 5
-SMALL: dict[str, Any] = {"hidden": (6,), "units": UNITS, "minibatches": 1, "epochs": 1}
+SMALL: dict[str, Any] = {
+    "network.hidden": (6,),
+    "memory.units": UNITS,
+    "minibatches": 1,
+    "epochs": 1,
+}
 
 
 def learner(active: tuple[int, ...] = (0, 1, 2), **fields: Any) -> RecurrentPPO:
-    config = RecurrentPPOConfig(**(SMALL | fields))
+    config = with_fields(RecurrentPPOConfig(), SMALL | fields)
     return RecurrentPPO(config, view_shape(GAME), SEATS, (0, 1, 2), active)
 
 
@@ -61,7 +68,7 @@ class Played(NamedTuple):
 
 @cache
 def played(keep: bool, parameters: str = "separate") -> Played:
-    mine = learner(keep_memory=keep, parameters=parameters)
+    mine = learner(**{"memory.keep": keep}, parameters=parameters)
     state = wide(jax.jit(mine.init)(jax.random.key(0), jnp.arange(SEATS)))
 
     groups = (mine.group(state),)
@@ -167,13 +174,13 @@ def test_past_is_what_was_done_and_got_while_in_the_game() -> None:
 def test_the_update_sees_what_acting_saw(keep: bool, parameters: str) -> None:
     """Importance ratios are 1 before the first step, and a rollout's last values are the first of
     the next one: the critic's memory is carried on as the actor's is."""
-    mine = learner(keep_memory=keep, parameters=parameters)
+    mine = learner(**{"memory.keep": keep}, parameters=parameters)
     state, _, parts = played(keep, parameters)
 
     @jax.jit
     def evaluate(state: PPOState, part: Trajectory) -> tuple:
-        learning, batch = mine._prepare(state, part)
-        logits, _ = jax.vmap(mine._outputs)((learning.actor, learning.critic), batch)
+        learning, batch = mine.prepare(state, part)
+        logits, _ = jax.vmap(mine.outputs)((learning.actor, learning.critic), batch)
         new = categorical.log_policy(logits, batch.legal)
         by_set = mine._by_set(part)
         last = jax.vmap(mine._values)(
@@ -193,7 +200,7 @@ def test_the_update_sees_what_acting_saw(keep: bool, parameters: str) -> None:
 @pytest.mark.parametrize("keep", [True, False])
 def test_gradients_are_those_of_an_unrolled_computation(keep: bool) -> None:
     """Against JAX's derivative of plain loops over copies, steps and seats."""
-    mine = learner((0, 2), keep_memory=keep, parameters="shared", entropy_weight=0.1)
+    mine = learner((0, 2), **{"memory.keep": keep}, parameters="shared", entropy_weight=0.1)
     state, _, parts = played(keep, "shared")
     rng = np.random.default_rng(1)
     # Only two of the seats learn; their memories before the rollout are what they happen to be.
@@ -205,9 +212,9 @@ def test_gradients_are_those_of_an_unrolled_computation(keep: bool) -> None:
         last=jax.tree.map(lambda x: x[:, index], parts[1].last),
         memory=memory,
     )
-    learning, batch = jax.jit(mine._prepare)(state, part)
+    learning, batch = jax.jit(mine.prepare)(state, part)
     learning, batch = jax.tree.map(lambda x: x[0], (learning, batch))
-    (actor, critic), _ = jax.jit(mine._gradients)(learning, batch)
+    (actor, critic), _ = jax.jit(mine.gradients)(learning, batch)
 
     def step(network: GRUNetwork, x: jax.Array, h: jax.Array) -> tuple[jax.Array, jax.Array]:
         for layer in network.encoder.layers:
@@ -257,7 +264,7 @@ def test_gradients_are_those_of_an_unrolled_computation(keep: bool) -> None:
 
 
 def test_a_player_that_learns_no_more_acts_alike() -> None:
-    """The frozen player has no critic; with keep_memory it goes on from episode to episode."""
+    """The frozen player has no critic; with memory.keep it goes on from episode to episode."""
     mine = learner()
     state, tables, _ = played(True)
     frozen = mine.player(state, 1)
@@ -290,8 +297,10 @@ def test_players_that_stay_remember_when_others_change() -> None:
     mine = learner()
     before = Phase(0, ("ppo-gru",) * 3, (mine,), ())
     two = mine.seated((0, 2))
-    other = learner((1,), learning_rate=3e-4)
-    after = Phase(1, ("ppo-gru", "ppo-gru:learning_rate=3e-4", "ppo-gru"), (two, other), ())
+    other = learner((1,), **{"optimiser.learning_rate": 3e-4})
+    after = Phase(
+        1, ("ppo-gru", "ppo-gru:optimiser.learning_rate=3e-4", "ppo-gru"), (two, other), ()
+    )
     train = TrainState((state, state), tables[1])
     entered = enter_phase(
         replace(before, learners=(mine, other.seated(()))), after, train, COPIES
@@ -353,10 +362,16 @@ class Cue(Game):
         return state
 
 
-CUE = {"copies": 32, "rollout": 12, "hidden": (16,), "minibatches": 4, "learning_rate": 5e-3}
+CUE = {
+    "copies": 32,
+    "rollout": 12,
+    "network.hidden": (16,),
+    "minibatches": 4,
+    "optimiser.learning_rate": 5e-3,
+}
 
 
-@pytest.mark.parametrize(("player", "fields"), [("ppo-gru", {"units": 16}), ("ppo", {})])
+@pytest.mark.parametrize(("player", "fields"), [("ppo-gru", {"memory.units": 16}), ("ppo", {})])
 def test_a_memory_task(tmp_path: Path, player: str, fields: dict[str, Any]) -> None:
     register_game(CueConfig, Cue)
     out = tmp_path / "run"
@@ -367,7 +382,7 @@ def test_a_memory_task(tmp_path: Path, player: str, fields: dict[str, Any]) -> N
 
 def test_a_resumed_run_ends_where_a_straight_one_ends(tmp_path: Path) -> None:
     register_game(CueConfig, Cue)
-    fields = {**CUE, "rollout": 4, "units": 8, "episodes": 20, "block": 1}
+    fields = {**CUE, "rollout": 4, "memory.units": 8, "episodes": 20, "block": 1}
     coplay.train("ppo-gru", "cue", tmp_path / "straight", steps=1024, **fields)
     coplay.train("ppo-gru", "cue", tmp_path / "cut", steps=512, **fields)
     coplay.train("ppo-gru", "cue", tmp_path / "cut", steps=1024, resume=True)

@@ -24,6 +24,7 @@ from coplay.evaluation.adaptation.protocol import (
 from coplay.games.stag_hunt import StagHunt, StagHuntConfig
 from coplay.matches.partitioned_player import partitioned
 from coplay.matches.rollout import new_table, rollout
+from coplay.nn.config import NetworkConfig
 from coplay.nn.networks import view_shape
 
 SEATS = 3
@@ -101,7 +102,7 @@ def test_every_seat_is_taken_and_memory_is_kept_across_episodes_and_fresh_in_eac
 
 def test_a_unit_learns_from_what_was_played_in_it_alone() -> None:
     game, units = Who(), 3
-    settings = PPOConfig(hidden=(4,), epochs=1, minibatches=1)
+    settings = PPOConfig(network=NetworkConfig(hidden=(4,)), epochs=1, minibatches=1)
     learner = PPO(
         config=settings, shape=view_shape(game), game_seats=SEATS, seats=(0,), active=(0,)
     )
@@ -143,7 +144,7 @@ def test_a_learner_alone_acts_like_the_player_of_its_seat(parameters: str) -> No
     game = Who()
     seats = tuple(range(SEATS))
     learner = PPO(
-        config=PPOConfig(parameters=parameters, hidden=(4,)),
+        config=PPOConfig(parameters=parameters, network=NetworkConfig(hidden=(4,))),
         shape=view_shape(game),
         game_seats=SEATS,
         seats=seats,

@@ -204,8 +204,8 @@ class LoudSeat(Reinforce):
 class HalfAdvantage(PPO):
     """The advantages of the first seat are half of what they should be."""
 
-    def _prepare(self, state, trajectory):
-        learning, batch = super()._prepare(state, trajectory)
+    def prepare(self, state, trajectory):
+        learning, batch = super().prepare(state, trajectory)
         return learning, batch._replace(advantage=batch.advantage.at[0].multiply(0.5))
 
 
@@ -221,7 +221,7 @@ class HalfGradient(PPO):
 class HalfTeamAdvantage(HyperMAPPO):
     """The advantages of a team's last seat are half of what they should be."""
 
-    def _prepare(self, state, seen, identity):
-        state, batch, metrics = super()._prepare(state, seen, identity)
+    def _prepare_set(self, state, seen, identity):
+        state, batch, metrics = super()._prepare_set(state, seen, identity)
         halved = batch.advantage * jnp.array([1.0, 1.0, 0.5])
         return state, batch._replace(advantage=halved), metrics

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from coplay import UserError
+from coplay.algorithms.mappo.config import HyperMAPPOConfig
 from coplay.algorithms.mappo.hyper import HyperMAPPO
-from coplay.algorithms.mappo.hyper_config import HyperMAPPOConfig
 from coplay.algorithms.ppo.config import PPOConfig
 from coplay.algorithms.ppo.learner import PPO
 from coplay.algorithms.registry import LEARNERS
 from coplay.cli import main as cli
+from coplay.core.config import with_fields
 from coplay.evaluation.audits.checks import Audit, Check
 from coplay.evaluation.audits.seat_fairness import compare_seats, fairness_checks
 from coplay.evaluation.audits.seat_learning import fewest_seeds
@@ -33,7 +34,7 @@ from coplay.training.config import RunConfig, TrainConfig
 from tests.evaluation.audits import planted
 
 SMALL = StagHuntConfig(height=3, width=3, players=3, hares=2, horizon=7)
-TINY = {"hidden": (4,), "epochs": 1, "minibatches": 2}
+TINY = {"network.hidden": (4,), "epochs": 1, "minibatches": 2}
 
 
 def audited(kind: type, config: object, game: StagHunt | None = None) -> Audit:
@@ -121,7 +122,7 @@ def test_the_worth_of_seats_agrees_with_numpy() -> None:
     ["separate", *(pytest.param(p, marks=pytest.mark.slow) for p in ("shared", "shared+id"))],
 )
 def test_ppo_treats_seats_alike(parameters: str) -> None:
-    audit = audited(PPO, PPOConfig(parameters=parameters, **TINY))
+    audit = audited(PPO, with_fields(PPOConfig(parameters=parameters), TINY))
     assert audit.passed, audit.words
     assert {check.stage for check in audit.checks} >= {"batch", "advantages", "loss", "update"}
 
@@ -131,8 +132,9 @@ def test_ppo_treats_seats_alike(parameters: str) -> None:
     ("kind", "stage"), [(HyperMAPPO, None), (planted.HalfTeamAdvantage, "advantages")]
 )
 def test_mappo_shows_its_stages(kind: type, stage: str | None) -> None:
-    sizes = {"latent": 3, "context_width": 5, "context_units": 5, "chunk": 5}
-    config = HyperMAPPOConfig(hidden=(4,), epochs=1, context="team", **sizes)  # type: ignore[arg-type]
+    hyper = {"context": "team", "latent": 3, "width": 5, "units": 5}
+    sizes = {"hypernetwork": hyper, "memory.chunk_length": 5, "network.hidden": (4,)}
+    config = with_fields(HyperMAPPOConfig(epochs=1), sizes)
     audit = audited(kind, config)
     assert (audit.first_fault and audit.first_fault.stage) == stage, audit.words
     assert {check.stage for check in audit.checks} >= {"batch", "advantages", "loss", "update"}
@@ -168,7 +170,7 @@ def test_faults_of_a_learner_are_found_in_their_stage(
 )
 @pytest.mark.slow
 def test_a_learner_that_shows_its_stages_has_them_named(kind: type, stage: str) -> None:
-    fault = audited(kind, PPOConfig(**TINY)).first_fault
+    fault = audited(kind, with_fields(PPOConfig(), TINY)).first_fault
     assert fault is not None and fault.stage == stage
 
 

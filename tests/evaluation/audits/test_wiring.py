@@ -1,7 +1,7 @@
 """The wiring audit: learners of ours pass, and each planted fault is named."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,16 +10,17 @@ import equinox as eqx
 import jax
 import pytest
 
-from coplay.algorithms.mappo.config import MAPPOConfig
+from coplay.algorithms.mappo.config import HyperMAPPOConfig, MAPPOConfig
 from coplay.algorithms.mappo.hyper import HyperMAPPO
-from coplay.algorithms.mappo.hyper_config import HyperMAPPOConfig
 from coplay.algorithms.ppo.config import PPOConfig
 from coplay.algorithms.ppo.learner import PPO, PPOState
 from coplay.cli import main as cli
+from coplay.core.config import leaves, with_fields
 from coplay.core.group import Group
 from coplay.core.learner import Learner
 from coplay.evaluation.audits.wiring import (
     Course,
+    audit_size,
     audit_wiring,
     constants,
     data_check,
@@ -35,6 +36,7 @@ from coplay.evaluation.audits.wiring_fields import alternatives, coefficient_che
 from coplay.games.registry import make_game
 from coplay.games.stag_hunt import StagHunt, StagHuntConfig
 from coplay.matches.rollout import new_table
+from coplay.nn.config import NetworkConfig
 from coplay.nn.networks import view_shape
 from coplay.training.config import TrainConfig
 
@@ -46,7 +48,7 @@ GAME = StagHunt(SMALL)
 class OddConfig(PPOConfig):
     """PPO with a weight that nothing is made of."""
 
-    hidden: tuple[int, ...] = (6,)
+    network: NetworkConfig = field(default_factory=lambda: NetworkConfig(hidden=(6,)))
     epochs: int = 2
     minibatches: int = 1
     curiosity_weight: float = 0.5
@@ -156,27 +158,38 @@ def test_coefficients_without_effect_are_named() -> None:
 
 
 def test_inert_fields_are_reported() -> None:
-    config = TrainConfig("ppo", "stag-hunt", PPOConfig(hidden=(6,), minibatches=1), SMALL)
+    config = TrainConfig("ppo", "stag-hunt", OddConfig(), SMALL)
     check = field_check(config, GAME, 8, 16)
-    # Convolutions are not there with flattened planes; all else acts.
-    assert check.figures["inert"] == ["channels"] and not check.figures["untried"]
+    # Convolutions are not there with flattened planes, nor decay of weights with Adam.
+    inert = ["network.channels", "optimiser.weight_decay", "curiosity_weight"]
+    assert check.figures["inert"] == inert and not check.figures["untried"]
+    assert "optimiser.kind" in check.figures["active"]
 
 
 def test_alternatives() -> None:
-    config = MAPPOConfig()
-    assert list(alternatives(config, "memory")) == ["gru", "lstm"]
-    assert list(alternatives(config, "layer_norm")) == [False]
-    assert list(alternatives(config, "huber")) == [None, 5.0, 20.0]
-    assert list(alternatives(config, "hidden")) == [(128, 64)]
-    assert not list(alternatives(HyperMAPPOConfig(), "warm_start"))
+    found = {field.path: list(alternatives(field)) for field in leaves(HyperMAPPOConfig())}
+    assert found["memory.kind"] == ["gru", "lstm"]
+    assert found["network.layer_norm"] == [False]
+    assert found["huber"] == [None, 5.0, 20.0]
+    assert found["critic_learning_rate"] == [0.25, 1.0]
+    assert found["network.hidden"] == [(128, 64)]
+    assert not found["warm_start"]
+
+
+def test_copies_and_steps_go_with_minibatches_and_chunks() -> None:
+    config = with_fields(MAPPOConfig(), {"minibatches": 3, "memory.chunk_length": 12})
+    assert audit_size(TrainConfig("mappo", "stag-hunt", config, SMALL)) == (9, 24)
+    assert audit_size(TrainConfig("ppo", "stag-hunt", PPOConfig(), SMALL)) == (8, 16)
 
 
 def test_team_and_identity_are_felt() -> None:
     """The measure itself: attention hears others, numbers tell seats apart, local does neither."""
     found = {}
     for context, ids in (("team", True), ("local", False)):
-        fields = {"hidden": (6,), "latent": 3, "context_width": 6, "context_units": 5}
-        config = HyperMAPPOConfig(**fields, context=context, ids=ids, layers="all")  # type: ignore
+        hyper = {"latent": 3, "width": 6, "units": 5, "layers": "all"}
+        hyper |= {"context": context, "ids": ids}
+        fields = {"network.hidden": (6,), "hypernetwork": hyper}
+        config = with_fields(HyperMAPPOConfig(), fields)
         mine = learner(HyperMAPPO, config)
 
         def played(key: Any, mine: Any = mine) -> Any:
@@ -191,7 +204,16 @@ def test_team_and_identity_are_felt() -> None:
 
 
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["audit", "wiring", "--player", "ppo", "--hidden", "6", "--minibatches", "1"]
+    arguments = [
+        "audit",
+        "wiring",
+        "--player",
+        "ppo",
+        "--network.hidden",
+        "6",
+        "--minibatches",
+        "1",
+    ]
     arguments += ["--game.height", "3", "--game.width", "3", "--out", str(tmp_path / "a"), "--json"]
     assert cli.run(arguments) == 0
     shown = json.loads(capsys.readouterr().out)

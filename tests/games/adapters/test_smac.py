@@ -88,7 +88,7 @@ def test_played_in_workers_with_win_rate() -> None:
 
 @pytest.mark.slow
 def test_teams_learn_from_what_they_remembered(tmp_path: Path) -> None:
-    """Pieces of rollouts begin with the memories that players in other processes' battles noted:
+    """Chunks of rollouts begin with the memories that players in other processes' battles noted:
     then every update begins with the very policy that played."""
     coplay.train(
         "hyper-mappo",
@@ -98,14 +98,11 @@ def test_teams_learn_from_what_they_remembered(tmp_path: Path) -> None:
         steps=48,
         copies=2,
         rollout=8,
-        chunk=2,
-        memory="gru",
-        hidden=(6,),
-        units=5,
-        context_width=6,
-        context_units=5,
-        actor_rate=0.05,
-        hyper_rate=0.05,
+        memory={"kind": "gru", "units": 5, "chunk_length": 2},
+        network={"hidden": (6,)},
+        optimiser={"learning_rate": 0.05},
+        critic_learning_rate=7e-4,
+        hypernetwork={"width": 6, "units": 5, "learning_rate": 0.05},
         epochs=1,
         block=1,
         episodes=2,
