@@ -45,7 +45,7 @@ def figures(given: Arguments, seed: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "model"
         words = ["--data", str(given.data), "--out", str(out), "--seed", str(seed)]
-        call_where = tyro.cli(PARTS[given.part], args=[*words, *given.options.split()])
+        call_where: Any = tyro.cli(PARTS[given.part], args=[*words, *given.options.split()])
         train = pretrain_goals if given.part == "goals" else pretrain_world
         found = train(given.data, dataset, call_where.model, call_where.fit, out, lambda text: None)
         if given.part == "goals":

@@ -51,7 +51,8 @@ def main() -> None:
     parser.add_argument("goals", type=Path)
     given = parser.parse_args()
     goals, about = load_goals(given.goals)
-    assert isinstance(goals.inference, Prototypes), "goals by prototypes are asked for"
+    inference = goals.inference
+    assert isinstance(inference, Prototypes), "goals by prototypes are asked for"
     dataset = load_dataset(Path(about.data)).part(slice(0, EPISODES))
     samples = samples_of(dataset)
     chunks = chunk_samples(samples, horizon_of(dataset.game), goals.config.remembered)
@@ -59,16 +60,16 @@ def main() -> None:
     @jax.jit
     def before(lines: Any) -> Any:
         steps = chunks.steps(lines)
-        return goals.inference.weights(goals.memories(goals.see(steps.observation), steps))
+        return inference.weights(goals.memories(goals.see(steps.observation), steps))
 
     number = chunks.slots.shape[0]
     parts = [jnp.arange(at, min(at + LINES, number)) for at in range(0, number, LINES)]
     weights = np.concatenate([np.asarray(before(lines)) for lines in parts])
     weights = weights.reshape(-1, weights.shape[-1])[chunks.place]
     last = np.flatnonzero(np.diff(samples.segment, append=-1))
-    prior = np.asarray(jax.nn.softmax(goals.inference.prior))
+    prior = np.asarray(jax.nn.softmax(inference.prior))
     print("prototype  prior  " + "  ".join(f"{name:>6}" for name in dataset.kinds) + "  reward")
-    for index, code in enumerate(goals.inference.codes):
+    for index, code in enumerate(inference.codes):
         reward = played(dataset.game, goals, code, jax.random.key(1)).mean()
         shares = [
             weights[last][samples.kind[last] == kind, index].mean()

@@ -391,6 +391,6 @@ class HeedsTheGone(Unlike):
 
 
 def test_seats_that_cannot_be_renumbered() -> None:
-    check_game(Unlike(SMALL), copies=16, steps=60)
+    check_game(Unlike(SMALL), copies=16, steps=60)  # type: ignore[call-arg]
     with pytest.raises(GameCheckError, match="changes with the actions of seats that left"):
-        check_game(HeedsTheGone(SMALL), copies=16, steps=60)
+        check_game(HeedsTheGone(SMALL), copies=16, steps=60)  # type: ignore[call-arg]

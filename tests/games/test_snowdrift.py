@@ -26,7 +26,7 @@ BOARDS: dict[str, dict[str, Any]] = {
 }
 
 
-def played(game: Snowdrift) -> tuple[Any, Any, Any]:
+def played(game: Snowdrift) -> tuple[Any, Any, Any, Any]:
     """Games by mixed wishes: anything at all, anything legal, ND, remove when possible."""
     rng = np.random.default_rng(5)
     steps, seats = game.config.horizon, game.seats
@@ -107,8 +107,8 @@ def test_agrees_with_the_plain_game(name: str) -> None:
             if result.truncated or not board.drifts:
                 events["horizon" if result.truncated else "all removed"] += 1
                 break
-    expected = {"removed by 1", "removed by 2", "illegal", "horizon", "all removed"}
-    assert {event for event in events if events[event]} >= expected, events
+    due = {"removed by 1", "removed by 2", "illegal", "horizon", "all removed"}
+    assert {event for event in events if events[event]} >= due, events
 
 
 def test_keeps_to_the_protocol() -> None:

@@ -293,7 +293,8 @@ def compare_all(board: str, rollout, events: Counter) -> None:
     game, rules = compiled(board)[0], Rules(**options)
     rollout = jax.tree.map(np.asarray, rollout)
     for copy in range(len(rollout[1])):
-        compare(game, rules, *jax.tree.map(lambda leaf, c=copy: leaf[c], rollout), events)
+        seen, actions, outcomes = jax.tree.map(lambda leaf, c=copy: leaf[c], rollout)
+        compare(game, rules, seen, actions, outcomes, events)
 
 
 @pytest.mark.parametrize("board", BOARDS)

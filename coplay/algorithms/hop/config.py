@@ -9,6 +9,7 @@ from jaxtyping import Array, Int
 from coplay.core.errors import UserError
 from coplay.models.personas import PersonaSeed, assign_personas
 from coplay.nn.layers import Activation
+from coplay.search.mctx_backend import require_mctx
 from coplay.search.simulator import SearchConfig
 
 
@@ -46,7 +47,8 @@ class HOPConfig:
     search: Literal["puct", "gumbel"] = "puct"
     """How a search picks actions to try: PUCT as in the paper, or Gumbel search."""
     backend: Literal["coplay", "mctx"] = "coplay"
-    """Whose trees searches grow: our own, or those of mctx, slower; both find the same."""
+    """Whose trees searches grow: our own, or those of mctx, slower (an extra: coplay[mctx]); both
+    find the same."""
     resample: bool = False
     """Draw co-players' actions anew at each visit instead of once per edge; slower, without the
     optimism of planning against known coin flips."""
@@ -208,6 +210,8 @@ class HOPConfig:
             )
         if self.resample and self.backend == "mctx":
             raise UserError("resample has trees of its own: leave out backend=mctx")
+        if self.backend == "mctx":
+            require_mctx()
 
     @property
     def search_config(self) -> SearchConfig:

@@ -132,7 +132,7 @@ def test_ppo_treats_seats_alike(parameters: str) -> None:
 )
 def test_mappo_shows_its_stages(kind: type, stage: str | None) -> None:
     sizes = {"latent": 3, "context_width": 5, "context_units": 5, "chunk": 5}
-    config = HyperMAPPOConfig(hidden=(4,), epochs=1, context="team", **sizes)  # type: ignore[arg-type]
+    config = HyperMAPPOConfig(hidden=(4,), epochs=1, context="team", **sizes)
     audit = audited(kind, config)
     assert (audit.first_fault and audit.first_fault.stage) == stage, audit.words
     assert {check.stage for check in audit.checks} >= {"batch", "advantages", "loss", "update"}

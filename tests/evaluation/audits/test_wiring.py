@@ -176,7 +176,7 @@ def test_team_and_identity_are_felt() -> None:
     found = {}
     for context, ids in (("team", True), ("local", False)):
         fields = {"hidden": (6,), "latent": 3, "context_width": 6, "context_units": 5}
-        config = HyperMAPPOConfig(**fields, context=context, ids=ids, layers="all")  # type: ignore
+        config = HyperMAPPOConfig(**fields, context=context, ids=ids, layers="all")
         mine = learner(HyperMAPPO, config)
 
         def played(key: Any, mine: Any = mine) -> Any:

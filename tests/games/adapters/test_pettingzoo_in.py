@@ -335,7 +335,7 @@ def test_callables_have_names() -> None:
     unknown = coplay.from_pettingzoo(lambda: host_envs.Little(horizon=2))
     assert unknown.name == "pettingzoo:environment" and coplay.make_game(unknown.name) == unknown
     with pytest.raises(UserError, match="callable"):
-        coplay.from_pettingzoo(host_envs.Little())  # type: ignore[arg-type]
+        coplay.from_pettingzoo(host_envs.Little())
     with pytest.raises(UserError, match="timeout"):
         coplay.from_pettingzoo(host_envs.little, timeout=0)
 
