@@ -72,6 +72,10 @@ class DiagnosticGame(Game):
         return self.config.players
 
     @property
+    def horizon(self) -> int:
+        return self.config.horizon
+
+    @property
     def action_names(self) -> tuple[str, ...]:  # type: ignore[override]
         return tuple(str(action) for action in range(self.choices))
 
@@ -84,7 +88,7 @@ class DiagnosticGame(Game):
         self, key: PRNGKeyArray, state: DiagnosticState, actions: Int[Array, " seat"]
     ) -> tuple[DiagnosticState, Outcome]:
         state = DiagnosticState(state.target, state.time + 1)
-        over = jnp.broadcast_to(state.time >= self.config.horizon, (self.seats,))
+        over = jnp.broadcast_to(state.time >= self.horizon, (self.seats,))
         reward = (actions == state.target).astype(jnp.float32)
         return state, Outcome(reward, over, jnp.zeros((), bool))
 
@@ -96,7 +100,7 @@ class DiagnosticGame(Game):
         )
 
     def alive(self, state: DiagnosticState) -> Bool[Array, " seat"]:
-        return jnp.broadcast_to(state.time < self.config.horizon, (self.seats,))
+        return jnp.broadcast_to(state.time < self.horizon, (self.seats,))
 
     def text(self, state: DiagnosticState) -> str:
         return f"step {int(state.time)}, targets {' '.join(map(str, state.target.tolist()))}"

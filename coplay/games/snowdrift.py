@@ -88,6 +88,7 @@ class Snowdrift(BoardGame):
     name = "snowdrift"
     action_names = ("up", "down", "left", "right", "stay", "remove")
     seat_features = len(action_names)
+    thing_names = ("drifts",)
 
     def __init__(self, config: SnowdriftConfig = SnowdriftConfig()):
         self.config = config

@@ -108,6 +108,7 @@ class StagHunt(BoardGame):
     name = "stag-hunt"
     action_names = ("up", "down", "left", "right", "stay", "hunt stag", "hunt hare")
     seat_features = len(action_names)
+    thing_names = ("stags", "hares")
 
     def __init__(self, config: StagHuntConfig = StagHuntConfig()):
         self.config = config

@@ -21,7 +21,7 @@ import numpy as np
 from coplay.core.config import from_json, to_json
 from coplay.core.errors import UserError
 from coplay.core.files import write_json
-from coplay.core.game import Game, Observation, State
+from coplay.core.game import Game, Observation, State, require_horizon
 from coplay.core.version import VERSION
 from coplay.games.registry import game_parts
 
@@ -197,7 +197,7 @@ def _named(episodes: Any) -> dict[str, Any]:
 
 def _shapes(game: Game, episodes: int) -> Episodes:
     """The shapes of so many episodes of a game."""
-    time, seats = horizon_of(game), game.seats
+    time, seats = require_horizon(game), game.seats
     state = jax.eval_shape(game.reset, jax.random.key(0))
 
     def array(kind: Any, *shape: int) -> Any:
@@ -214,17 +214,6 @@ def _shapes(game: Game, episodes: int) -> Episodes:
         goal=array(np.int8, time, seats),
         length=array(np.int16),
     )
-
-
-def horizon_of(game: Game) -> int:
-    """Steps of the longest episode, or an error if the game does not say."""
-    horizon = getattr(getattr(game, "config", None), "horizon", None)
-    if horizon is None:
-        raise UserError(
-            f"'{game.name}' does not say how long an episode may be (config.horizon): datasets "
-            "hold whole episodes"
-        )
-    return int(horizon)
 
 
 # --- samples -----------------------------------------------------------------------------------

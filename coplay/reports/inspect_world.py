@@ -34,7 +34,7 @@ def write(out: Path, seen: SeenWorld) -> dict[str, Any]:
     out.mkdir(parents=True, exist_ok=True)
     samples, model = seen.samples, seen.model
     errors = step_errors(model, samples)
-    names = plane_names(seen)
+    names = seen.game.plane_names
     found: dict[str, Any] = dict(figures(errors, samples))
     found["planes"] = {
         name: {"mse": float(errors.squared[:, k].mean()), "psnr": psnr(errors.squared[:, k])}
@@ -79,15 +79,6 @@ def write(out: Path, seen: SeenWorld) -> dict[str, Any]:
         _draw_training(out / "training.png", seen.rows)
     _page(out, seen, found)
     return found
-
-
-def plane_names(seen: SeenWorld) -> list[str]:
-    """What the planes of an ego view show."""
-    seats, planes = seen.game.seats, seen.samples.planes.shape[-1]
-    players = ["I", *(f"player +{k}" for k in range(1, seats))]
-    kinds = {3: ["walls", "stags", "hares"], 2: ["walls", "drifts"]}
-    rest = kinds.get(planes - seats, ["walls", *(f"thing {k}" for k in range(1, planes - seats))])
-    return players + rest
 
 
 def _by_horizon(far: OpenLoopErrors) -> list[dict[str, Any]]:
@@ -224,7 +215,7 @@ def _draw_training(path: Path, rows: list[dict[str, Any]]) -> None:
 
 def _draw_steps(path: Path, seen: SeenWorld, errors: StepErrors, rows: np.ndarray) -> None:
     """Board, true next board, raw probabilities, error: a line of four for each step."""
-    samples, names = seen.samples, plane_names(seen)
+    samples, names = seen.samples, seen.game.plane_names
     now = jnp.asarray(samples.planes[rows], jnp.float32)
     beliefs = seen.model(now, jnp.asarray(samples.action[rows]))
     raw = np.asarray(expected_board(now, beliefs))

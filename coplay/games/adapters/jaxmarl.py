@@ -133,6 +133,12 @@ class JaxmarlGame(Game):
     def seats(self) -> int:
         return len(self.counts)
 
+    @property
+    def plane_names(self) -> tuple[str, ...]:
+        state = jax.eval_shape(self.reset, jax.random.key(0))
+        planes = jax.eval_shape(self.observe, state).planes.shape[-1]
+        return tuple(f"channel {index}" for index in range(planes))
+
     def reset(self, key: PRNGKeyArray) -> JaxmarlState:
         with quiet():
             view, state = self.env.reset(key)

@@ -77,6 +77,10 @@ class WorkerGame(Game):
         return tuple(str(action) for action in range(self.table.actions))
 
     @property
+    def plane_names(self) -> tuple[str, ...]:
+        return tuple(f"channel {index}" for index in range(self.table.planes[-1]))
+
+    @property
     def notes(self) -> tuple[str, ...]:
         return self.table.notes()
 

@@ -5,7 +5,7 @@ follows belongs to the game. Several players may share a cell.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
 
 from coplay.core.errors import UserError
-from coplay.core.game import Game, Observation, State
+from coplay.core.game import Game, Observation, State, seat_plane_names
 from coplay.core.grid import MOVES
 from coplay.games.board.drawing import Icon, draw_board, text_board
 from coplay.games.board.walls import UNREACHABLE, WallMaps, bounded, place, random_words
@@ -49,10 +49,20 @@ class BoardGame(Game):
 
     seat_planes = 1
     on_grid = True
+    thing_names: ClassVar[tuple[str, ...]]
+    """What the planes behind those of the players and of the walls show."""
 
     @property
     def seats(self) -> int:
         return self.config.players
+
+    @property
+    def horizon(self) -> int:
+        return self.config.horizon
+
+    @property
+    def plane_names(self) -> tuple[str, ...]:
+        return (*seat_plane_names(self.seats), "walls", *self.thing_names)
 
     @property
     def full_view(self) -> bool:
