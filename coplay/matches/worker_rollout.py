@@ -16,20 +16,25 @@ from coplay.games.adapters.workers.seats import Seats, Views
 from coplay.matches.rollout import Table
 
 
-class Drawn(NamedTuple):
-    """The randomness of a rollout. uniform: [time, seat, copy]. keys: [time, seat]."""
+class ActionNoise(NamedTuple):
+    """The randomness by which players choose actions in a rollout.
+
+    uniform: [time, seat, copy] in [0, 1), for sampling. keys: [time, seat], for players.
+    """
 
     uniform: Float[Array, "time seat copy"]
     keys: Key[Array, "time seat"]
 
 
-def draw(key: PRNGKeyArray, steps: int, copies: int, streams: Int[Array, " seat"]) -> Drawn:
+def action_noise(
+    key: PRNGKeyArray, steps: int, copies: int, streams: Int[Array, " seat"]
+) -> ActionNoise:
     """What the players of a rollout draw; what the game draws is up to its environments' seeds."""
     act_key, choice_key = jax.random.split(key)
     uniform = seat_uniforms(choice_key, streams, steps * copies)
     uniform = jnp.moveaxis(uniform.reshape(-1, steps, copies), 1, 0)
     keys = jax.vmap(lambda key: seat_keys(key, streams))(jax.random.split(act_key, steps))
-    return Drawn(uniform, keys)
+    return ActionNoise(uniform, keys)
 
 
 def following(views: Views, stepped: Stepped) -> Views:

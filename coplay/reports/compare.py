@@ -69,7 +69,7 @@ def print_comparison(result: dict[str, Any], out: Path, as_json: bool) -> None:
                 table.add_row(label, str(row["seeds"]), f"{row['iqm']:.3f}", span)
             console.print(table)
             _print_better(console, found["better"])
-        _print_moved(console, game, result["non_stationarity"][game])
+        _print_non_stationarity(console, game, result["non_stationarity"][game])
     if result["all_games"]:
         table = Table(title="all games: team_mean")
         for name in ("run", "interquartile mean", "95 % interval"):
@@ -95,16 +95,16 @@ def _print_better(console: Any, pairs: list[dict[str, Any]]) -> None:
         )
 
 
-def _print_moved(console: Any, game: str, moved: dict[str, dict[str, float]]) -> None:
+def _print_non_stationarity(console: Any, game: str, runs: dict[str, dict[str, float]]) -> None:
     """Measurements as rows and runs as columns; nothing if no run logged any."""
-    names = [name for name in NON_STATIONARITY if any(name in found for found in moved.values())]
+    names = [name for name in NON_STATIONARITY if any(name in found for found in runs.values())]
     if not names:
         return
     table = Table(title=f"{game}: non-stationarity, means of the last quarter of the run")
     table.add_column("measured")
-    for label in moved:
+    for label in runs:
         table.add_column(label, justify="right")
     for name in names:
-        cells = [f"{found[name]:.4f}" if name in found else "" for found in moved.values()]
+        cells = [f"{found[name]:.4f}" if name in found else "" for found in runs.values()]
         table.add_row(name, *cells)
     console.print(table)
