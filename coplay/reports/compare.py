@@ -4,17 +4,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 from rich.table import Table
 
-from coplay.core.files import replacing, write_json
+from coplay.core.files import write_json
 from coplay.evaluation.compare import NON_STATIONARITY, ComparedRun, compare, marl_eval
-from coplay.games.drawing import FAINT_INK, GRID, INK, seat_colour
+from coplay.games.drawing import INK, seat_colour
+from coplay.reports import charts
 from coplay.reports.results import console_for_tables, print_json
-
-DPI = 100
 
 
 def write_comparison(out: Path, runs: Sequence[ComparedRun]) -> dict[str, Any]:
@@ -24,18 +22,13 @@ def write_comparison(out: Path, runs: Sequence[ComparedRun]) -> dict[str, Any]:
     write_json(out / "comparison.json", result)
     write_json(out / "marl_eval.json", marl_eval(runs))
     for game, curves in result["curves"].items():
-        path = out / f"curves-{game.replace(':', '-')}.png"
-        figure = draw_curves(game, curves)
-        with replacing(path) as unfinished:
-            figure.savefig(unfinished, format="png", dpi=DPI)
+        charts.save(draw_curves(game, curves), out / f"curves-{game.replace(':', '-')}.png")
     return result
 
 
 def draw_curves(game: str, curves: dict[str, dict[str, list[float]]]) -> Figure:
     """Interquartile means over the seeds with their 95 % intervals."""
-    figure = Figure(figsize=(9, 5.2), dpi=DPI, layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
+    figure, (axes,) = charts.panels(1, height=5.2)
     for index, (label, band) in enumerate(curves.items()):
         colour = seat_colour(index)
         if band["low"]:
@@ -46,9 +39,6 @@ def draw_curves(game: str, curves: dict[str, dict[str, list[float]]]) -> Figure:
     axes.set_xlabel("step", color=INK)
     axes.set_ylabel("reward per episode, mean over seats", color=INK)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    axes.grid(axis="y", color=GRID, linewidth=0.8)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(colors=INK, color=FAINT_INK)
     axes.legend(frameon=False)
     return figure
 
