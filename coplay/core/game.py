@@ -131,9 +131,9 @@ class Game(eqx.Module):
 
     def sparse_view(self, state: State) -> Int[Array, "seat index"]:
         """Where the flattened ego view of each seat is 1, each place once; the own player is the
-        first; where features tell what each seat did last, their marks are the last ones. A mark
-        that is not there in this state has the number beyond the last place. Only for games that
-        are `has_sparse_view`."""
+        first; where features tell what each seat did last, their indices are the last ones. An
+        index that is absent in this state has the number beyond the last place. Only for games
+        that have a sparse view (`has_sparse_view`)."""
         raise NotImplementedError
 
     @property

@@ -18,6 +18,7 @@ from coplay.matches.statistics import (
     bootstrap_interval,
     improvement_interval,
     iqm,
+    performance_profile,
     probability_of_improvement,
     stratified_interval,
 )
@@ -25,6 +26,7 @@ from coplay.training.logs import read_rows
 from coplay.training.run import RunFolder
 
 POINTS = 40  # of a learning curve that was logged at every update
+LEVELS = 51  # scores at which performance profiles are given
 LATE = 0.75  # of a run: what is measured after that is what it is like in the end
 NON_STATIONARITY = (
     "policy_shift_kl",
@@ -193,8 +195,9 @@ def band(run: ComparedRun) -> dict[str, list[float]]:
 
 
 def compare(runs: Sequence[ComparedRun]) -> dict[str, Any]:
-    """Everything as JSON: per game and score the results of every run, and for each pair the
-    probability that a seed of the first is better than one of the second; what was measured of
+    """Everything as JSON: per game and score the results of every run, for each pair the
+    probability that a seed of the first is better than one of the second, and performance
+    profiles; what was measured of
     non-stationarity, means over seeds; with several games, the results over all of them for those
     who played all."""
     games = list(dict.fromkeys(run.game for run in runs))
@@ -246,7 +249,16 @@ def _of_score(runs: Sequence[ComparedRun], score: str) -> dict[str, Any]:
             for label, values in finals.items()
         },
         "better": _better({label: [values] for label, values in finals.items()}),
+        "profiles": _profiles(finals),
     }
+
+
+def _profiles(finals: dict[str, np.ndarray]) -> dict[str, Any]:
+    """The share of each run's seeds whose score is above each of some levels."""
+    everything = np.concatenate(list(finals.values()))
+    levels = np.linspace(everything.min(), everything.max(), LEVELS)
+    shares = {name: performance_profile([x], levels).tolist() for name, x in finals.items()}
+    return {"levels": levels.tolist(), "runs": shares}
 
 
 def several(tasks: Sequence[np.ndarray]) -> bool:

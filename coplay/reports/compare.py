@@ -1,4 +1,4 @@
-"""What a comparison of runs leaves: comparison.json, marl_eval.json, and pictures of the curves."""
+"""What a comparison leaves: comparison.json, marl_eval.json, pictures of curves and profiles."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +23,8 @@ def write_comparison(out: Path, runs: Sequence[ComparedRun]) -> dict[str, Any]:
     write_json(out / "marl_eval.json", marl_eval(runs))
     for game, curves in result["curves"].items():
         charts.save(draw_curves(game, curves), out / f"curves-{game.replace(':', '-')}.png")
+        profiles = result["games"][game]["team_mean"]["profiles"]
+        charts.save(draw_profiles(game, profiles), out / f"profiles-{game.replace(':', '-')}.png")
     return result
 
 
@@ -39,6 +41,19 @@ def draw_curves(game: str, curves: dict[str, dict[str, list[float]]]) -> Figure:
     axes.set_xlabel("step", color=INK)
     axes.set_ylabel("reward per episode, mean over seats", color=INK)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.legend(frameon=False)
+    return figure
+
+
+def draw_profiles(game: str, profiles: dict[str, Any]) -> Figure:
+    """Performance profiles: which share of the seeds ends above each reward."""
+    figure, (axes,) = charts.panels(1, height=4.2)
+    for index, (label, shares) in enumerate(profiles["runs"].items()):
+        axes.step(profiles["levels"], shares, where="post", color=seat_colour(index), label=label)
+    axes.set_ylim(-0.02, 1.02)
+    axes.set_title(f"{game}: seeds above a reward in the final evaluation", loc="left", color=INK)
+    axes.set_xlabel("reward per episode, mean over seats", color=INK)
+    axes.set_ylabel("share of the seeds", color=INK)
     axes.legend(frameon=False)
     return figure
 
@@ -68,7 +83,7 @@ def print_comparison(result: dict[str, Any], out: Path, as_json: bool) -> None:
             table.add_row(label, f"{row['iqm']:.3f}", _span(row["interval"], 3))
         console.print(table)
         _print_better(console, result["all_games"]["better"])
-    console.print(f"curves, comparison.json and marl_eval.json are in {out}")
+    console.print(f"curves, profiles, comparison.json and marl_eval.json are in {out}")
 
 
 def _span(interval: list[float] | None, digits: int) -> str:

@@ -184,7 +184,7 @@ class JaxmarlGame(Game):
         return self.kind.global_state is not None
 
     def global_state(self, state: JaxmarlState) -> Float[Array, " number"]:
-        """Everything at once, for a critic that may see all: JaxMARL's own state of the world
+        """Everything at once, for a critic that may see all: JaxMARL's own global state
         (SMAX), else what all seats see, one after the other."""
         if self.kind.global_state is None:
             return super().global_state(state)

@@ -1,8 +1,8 @@
 """Games that are stepped by worker processes: environments that cannot be compiled.
 
 To players, learners and tables such a game looks like any other. Its state is what the seats were
-last shown; the environments themselves stay in the workers (`coplay/host`), and rollouts and
-matches ask those for the next state where they would call `step`.
+last shown; the environments themselves stay in the worker processes (`adapters/workers`), and
+rollouts and matches ask those for the next state where they would call `step`.
 """
 
 from dataclasses import dataclass
@@ -44,8 +44,8 @@ class WorkerState(NamedTuple):
     """What was last shown. seen: as the environment gave it, pictures still in bytes.
 
     picture: [pixel row, pixel column, RGB] uint8 in a recorded episode, else None.
-    world: the environment's own state of the world; None: it shows none. In the states of a
-        trajectory it is all that there is: what was seen is beside them.
+    global_state: the environment's own state; None: it shows none. In the states of a trajectory
+        it is all that there is: what was seen is beside them.
     """
 
     seen: Observation
