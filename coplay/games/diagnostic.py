@@ -15,40 +15,30 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int, PRNGKeyArray
 
-from coplay.core.errors import UserError
+from coplay.core.config import Config, PositiveInt
 from coplay.core.game import Game, Observation, Outcome
 
 
 @dataclass(frozen=True)
-class IdentityConfig:
+class IdentityConfig(Config):
     """All see the same; seat i must take action i."""
 
-    players: int = 4
+    players: PositiveInt = 4
     """How many seats, and actions."""
-    horizon: int = 4
+    horizon: PositiveInt = 4
     """Steps of an episode."""
-
-    def __post_init__(self) -> None:
-        for name in ("players", "horizon"):
-            if getattr(self, name) < 1:
-                raise UserError(f"{name} must be at least 1, not {getattr(self, name)}")
 
 
 @dataclass(frozen=True)
-class HiddenTargetConfig:
+class HiddenTargetConfig(Config):
     """One hidden target action per seat and episode, known by its rewards alone."""
 
-    players: int = 4
+    players: PositiveInt = 4
     """How many seats."""
-    choices: int = 4
+    choices: PositiveInt = 4
     """How many actions."""
-    horizon: int = 16
+    horizon: PositiveInt = 16
     """Steps of an episode."""
-
-    def __post_init__(self) -> None:
-        for name in ("players", "choices", "horizon"):
-            if getattr(self, name) < 1:
-                raise UserError(f"{name} must be at least 1, not {getattr(self, name)}")
 
 
 class DiagnosticState(NamedTuple):

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from coplay.core.config import Config, NonNegativeInt, PositiveFloat
 from coplay.core.errors import UserError
 from coplay.core.game import Game, Observation, Outcome
 from coplay.core.group import Group
@@ -23,21 +24,15 @@ from coplay.games.adapters.workers.source import Source
 
 
 @dataclass(frozen=True)
-class WorkerConfig:
+class WorkerConfig(Config):
     """An environment stepped by worker processes."""
 
     options: tuple[str, ...] = ()
     """Keyword arguments of the environment as NAME=VALUE, e.g. N=3 max_cycles=50."""
-    workers: int = 0
+    workers: NonNegativeInt = 0
     """Worker processes among which the game copies are shared out; 0: as many as cores."""
-    timeout: float = 60.0
+    timeout: PositiveFloat = 60.0
     """Seconds that one call of an environment may take before the run is stopped."""
-
-    def __post_init__(self) -> None:
-        if self.workers < 0:
-            raise UserError(f"workers must be at least 0, not {self.workers}")
-        if self.timeout <= 0:
-            raise UserError(f"timeout must be above 0, not {self.timeout}")
 
 
 class WorkerState(NamedTuple):
