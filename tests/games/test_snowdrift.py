@@ -150,9 +150,9 @@ def test_text_and_picture_show_drifts_until_removed() -> None:
     ("options", "message"),
     [
         ({"height": 3, "width": 3}, "board too small: 3x3 has 9 cells for 10"),
-        ({"drifts": 0}, "drifts must be at least 1"),
-        ({"view": -1}, "view must be at least 0"),
-        ({"cost": float("inf")}, "cost must be a finite number"),
+        ({"drifts": 0}, "drifts must be between 1 and 32000"),
+        ({"view": -1}, "view must be between 0 and 32000"),
+        ({"cost": float("inf")}, "cost must be above -inf and below inf"),
     ],
 )
 def test_clear_errors(options: dict[str, Any], message: str) -> None:

@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from coplay.algorithms.hop_plus.config import HopPlusConfig
 from coplay.algorithms.hop_plus.models import HopPlusState, UpdateData
-from coplay.core.game import Game, Observation
+from coplay.core.game import Game, Observation, require_horizon
 from coplay.models.code_simulator import with_codes
 from coplay.models.goal_codes import GoalModel
 from coplay.models.goal_inference import Prototypes
@@ -53,7 +53,7 @@ class Imagination(NamedTuple):
         over_model = config.imagine_over == "model"
         if over_model:
             assert state.world is not None
-            game = ImaginedGame(state.world, new.game.config.horizon)  # type: ignore[attr-defined]
+            game = ImaginedGame(state.world, require_horizon(new.game))
         flat, remembered = jax.tree.map(
             lambda x: x.reshape(steps * copies, *x.shape[2:]), (new.state, new.known.goals)
         )
