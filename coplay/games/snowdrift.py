@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -61,7 +61,7 @@ class Snowdrift(BoardGame):
     name = "snowdrift"
     action_names = ("up", "down", "left", "right", "stay", "remove")
     seat_features = len(action_names)
-    thing_names = ("drifts",)
+    thing_names: ClassVar[tuple[str, ...]] = ("drifts",)
 
     def __init__(self, config: SnowdriftConfig = SnowdriftConfig()):
         super().__init__(config, config.drifts)

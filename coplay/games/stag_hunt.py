@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -98,7 +98,7 @@ class StagHunt(BoardGame):
     name = "stag-hunt"
     action_names = ("up", "down", "left", "right", "stay", "hunt stag", "hunt hare")
     seat_features = len(action_names)
-    thing_names = ("stags", "hares")
+    thing_names: ClassVar[tuple[str, ...]] = ("stags", "hares")
 
     def __init__(self, config: StagHuntConfig = StagHuntConfig()):
         super().__init__(config, config.stags + config.hares)
