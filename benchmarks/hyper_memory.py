@@ -36,7 +36,9 @@ def megabytes(kind: type[MAPPO], config: Any, agents: int) -> float:
 
     given = jax.eval_shape(prepared, jax.eval_shape(learner.init, key, streams))
     gradient = jax.jit(jax.vmap(lambda state, batch: learner.gradients(state, batch)[0]))
-    return gradient.lower(*given).compile().memory_analysis().temp_size_in_bytes / 2**20
+    analysis = gradient.lower(*given).compile().memory_analysis()
+    assert analysis is not None, "this backend does not say how much memory a program needs"
+    return analysis.temp_size_in_bytes / 2**20
 
 
 def main() -> None:

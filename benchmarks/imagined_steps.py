@@ -1,4 +1,4 @@
-"""What an imagined step costs with ego views built for all seats, and with marks read instead.
+"""What an imagined step costs with ego views built for all seats, and with sparse views instead.
 
 python benchmarks/imagined_steps.py --board 4 --batch 256
 """
@@ -26,8 +26,8 @@ def main() -> None:
         return steps_alone(game, STEPS, *setting)
 
     def sparse(game: Any, setting: Any) -> Any:
-        world, *rest = setting
-        return steps_alone(game, STEPS, world.prepared(game), *rest)
+        simulator, *rest = setting
+        return steps_alone(game, STEPS, simulator.prepared(game), *rest)
 
     amount = given.batch * STEPS
     works = [

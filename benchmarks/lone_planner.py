@@ -1,4 +1,4 @@
-"""What search alone finds among co-players whose policies it is told: no learning, no values.
+"""What search alone finds among co-players whose policies it knows: no learning, no values.
 
 python benchmarks/lone_planner.py --others ns nh nh
 python benchmarks/lone_planner.py --game snowdrift --size 6 --horizon 25 --others nd nd nd

@@ -45,11 +45,11 @@ def figures(given: Arguments, seed: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "model"
         words = ["--data", str(given.data), "--out", str(out), "--seed", str(seed)]
-        call_where = tyro.cli(PARTS[given.part], args=[*words, *given.options.split()])
+        asked: Any = tyro.cli(PARTS[given.part], args=[*words, *given.options.split()])
         train = pretrain_goals if given.part == "goals" else pretrain_world
-        found = train(given.data, dataset, call_where.model, call_where.fit, out, lambda text: None)
+        found = train(given.data, dataset, asked.model, asked.fit, out, lambda text: None)
         if given.part == "goals":
-            held = dataset.split(call_where.fit.held_out)[1]
+            held = dataset.split(asked.fit.held_out)[1]
             seen = figures_of(seen_goals("", load_goals(out)[0], held, []))
             rows = {row["step"]: row["filter"] - row["probe"] for row in seen["by_step"]}
             found |= {f"behind at step {step}": rows[step] for step in (1, 2, 3, 5, 9)}

@@ -1,7 +1,7 @@
 """Do imagined strangers act like the players of the recordings that goals were learned from?
 
-Of every prototype: how probable it is, how often it is what lives of each kind of player turned out
-to be, and what it gets in games in which all seats are after the same.
+Of every prototype: how probable it is, its mean weight at the end of the segments of each kind of
+player, and what it gets in games in which all seats have it.
 
     python benchmarks/strangers.py runs/goals
 """
@@ -14,13 +14,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from coplay.matches.dataset import horizon_of, load_dataset, samples_of
+from coplay.core.game import require_horizon
+from coplay.matches.dataset import load_dataset, samples_of
 from coplay.models.goal_inference import Prototypes
 from coplay.nn import categorical
 from coplay.training.pretrain_goals import chunk_samples
 from coplay.training.pretrained import load_goals
 
-GAMES, LINES, EPISODES = 512, 64, 600
+GAMES, CHUNKS, EPISODES = 512, 64, 600
 
 
 def played(game: Any, goals: Any, code: Any, key: Any) -> np.ndarray:
@@ -41,7 +42,9 @@ def played(game: Any, goals: Any, code: Any, key: Any) -> np.ndarray:
             return after, outcome.reward
 
         state = jax.vmap(game.reset)(jax.random.split(key, GAMES))
-        return jnp.sum(jax.lax.scan(step, state, jax.random.split(key, horizon_of(game)))[1], 0)
+        return jnp.sum(
+            jax.lax.scan(step, state, jax.random.split(key, require_horizon(game)))[1], 0
+        )
 
     return np.asarray(play(code, key))
 
@@ -51,24 +54,25 @@ def main() -> None:
     parser.add_argument("goals", type=Path)
     given = parser.parse_args()
     goals, about = load_goals(given.goals)
-    assert isinstance(goals.inference, Prototypes), "goals by prototypes are asked for"
+    inference = goals.inference
+    assert isinstance(inference, Prototypes), "goals by prototypes are asked for"
     dataset = load_dataset(Path(about.data)).part(slice(0, EPISODES))
     samples = samples_of(dataset)
-    chunks = chunk_samples(samples, horizon_of(dataset.game), goals.memory_size)
+    chunks = chunk_samples(samples, require_horizon(dataset.game), goals.memory_size)
 
     @jax.jit
-    def before(lines: Any) -> Any:
-        steps = chunks.steps(lines)
-        return goals.inference.weights(goals.memories(goals.see(steps.observation), steps))
+    def before(chunk_numbers: Any) -> Any:
+        steps = chunks.steps(chunk_numbers)
+        return inference.weights(goals.memories(goals.see(steps.observation), steps))
 
     number = chunks.slots.shape[0]
-    parts = [jnp.arange(at, min(at + LINES, number)) for at in range(0, number, LINES)]
-    weights = np.concatenate([np.asarray(before(lines)) for lines in parts])
+    parts = [jnp.arange(at, min(at + CHUNKS, number)) for at in range(0, number, CHUNKS)]
+    weights = np.concatenate([np.asarray(before(chunk_numbers)) for chunk_numbers in parts])
     weights = weights.reshape(-1, weights.shape[-1])[chunks.place]
     last = np.flatnonzero(np.diff(samples.segment, append=-1))
-    prior = np.asarray(jax.nn.softmax(goals.inference.prior))
+    prior = np.asarray(jax.nn.softmax(inference.prior))
     print("prototype  prior  " + "  ".join(f"{name:>6}" for name in dataset.kinds) + "  reward")
-    for index, code in enumerate(goals.inference.codes):
+    for index, code in enumerate(inference.codes):
         reward = played(dataset.game, goals, code, jax.random.key(1)).mean()
         shares = [
             weights[last][samples.kind[last] == kind, index].mean()

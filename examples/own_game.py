@@ -42,6 +42,10 @@ class Rendezvous(Game):
         return self.config.players
 
     @property
+    def horizon(self):
+        return self.config.horizon
+
+    @property
     def seat_features(self):  # each player's cell as a one-hot, ego-first
         return self.config.cells
 
@@ -54,7 +58,7 @@ class Rendezvous(Game):
         cell = (state.cell + jnp.where(state.alive, move, 0)) % self.config.cells
         met = jnp.all(cell == cell[0]) & state.alive
         alive, time = state.alive & ~met, state.time + 1
-        cut = (time >= self.config.horizon) & jnp.any(alive)
+        cut = (time >= self.horizon) & jnp.any(alive)
         return State(cell, alive, time), Outcome(met.astype(jnp.float32), met, cut)
 
     def observe(self, state):

@@ -35,7 +35,8 @@ class Tug:
         there = self.agents
         rewards = {agent: float(2 * actions[agent] - 1 == -self.wind) for agent in there}
         over = dict.fromkeys(there, self.time == 8)
-        seen, infos = self._seen(), {agent: {} for agent in there}
+        seen = self._seen()
+        infos: dict[str, dict] = {agent: {} for agent in there}
         self.agents = [] if self.time == 8 else there
         return seen, rewards, dict.fromkeys(there, False), over, infos
 

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray, Shaped
 
+from coplay.core.errors import UserError
 from coplay.core.goals import Goals
 
 State = Any  # a pytree of arrays, private to its game
@@ -79,6 +80,16 @@ class Game(eqx.Module):
         return len(self.action_names)
 
     @property
+    def horizon(self) -> int | None:
+        """Steps of the longest possible episode; None: the game does not say."""
+        return None
+
+    @property
+    def plane_names(self) -> tuple[str, ...]:
+        """What each plane of an ego view shows, ego-first; empty for a game without a board."""
+        return ()
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Lines that a user should read before playing, e.g. that views of seats are padded."""
         return ()
@@ -120,9 +131,9 @@ class Game(eqx.Module):
 
     def sparse_view(self, state: State) -> Int[Array, "seat index"]:
         """Where the flattened ego view of each seat is 1, each place once; the own player is the
-        first; where features tell what each seat did last, their marks are the last ones. A mark
-        that is not there in this state has the number beyond the last place. Only for games that
-        are `has_sparse_view`."""
+        first; where features tell what each seat did last, their indices are the last ones. An
+        index that is absent in this state has the number beyond the last place. Only for games
+        that have a sparse view (`has_sparse_view`)."""
         raise NotImplementedError
 
     @property
@@ -179,3 +190,15 @@ class Game(eqx.Module):
         if not self.symmetric:
             return state
         return self.permute_seats(state, (seat + jnp.arange(self.seats)) % self.seats)
+
+
+def require_horizon(game: Game) -> int:
+    """Steps of the longest possible episode, or an error if the game does not say."""
+    if game.horizon is None:
+        raise UserError(f"'{game.name}' does not say how long an episode may be (Game.horizon)")
+    return game.horizon
+
+
+def seat_plane_names(seats: int) -> tuple[str, ...]:
+    """Names for planes that show one player each, ego-first."""
+    return tuple(f"player {seat}" + " (self)" * (seat == 0) for seat in range(seats))

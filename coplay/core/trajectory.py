@@ -40,8 +40,8 @@ class Trajectory(NamedTuple):
     past, memory: for learners that remember; may be left out where there are none. memory: what was
         remembered before the first step, by the seats of each group [seat of the group, copy, ...];
         in the part of some seats, theirs [copy, seat, ...].
-    noted: by the seats of each group, [time, seat of the group, copy, ...] what its players noted
-        when they decided (`Player.record`). None in the part of some seats.
+    recorded: by the seats of each group, [time, seat of the group, copy, ...] what its players
+        recorded when they decided (`Player.record`). None in the part of some seats.
     insight: per group of players, [time, seat of the group, copy, ...] what they expected of others
         when they decided (`Player.insight`). None where it was not asked for.
     """

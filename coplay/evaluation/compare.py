@@ -18,6 +18,7 @@ from coplay.matches.statistics import (
     bootstrap_interval,
     improvement_interval,
     iqm,
+    performance_profile,
     probability_of_improvement,
     stratified_interval,
 )
@@ -25,27 +26,29 @@ from coplay.training.logs import read_rows
 from coplay.training.run import RunFolder
 
 POINTS = 40  # of a learning curve that was logged at every update
+LEVELS = 51  # scores at which performance profiles are given
 LATE = 0.75  # of a run: what is measured after that is what it is like in the end
 NON_STATIONARITY = (
-    "moved_kl",
-    "moved_kl_joint",
-    "moved_ess",
-    "moved_others",
-    "moved_clip",
+    "policy_shift_kl",
+    "policy_shift_kl_joint",
+    "policy_shift_ess",
+    "policy_shift_others",
+    "policy_shift_clip",
     "gradient_cosine",
     "explained_variance",
     "increment_norm",
     "increment_step",
     "diversity",
 )
-"""Measurements of how policies move under each other (`coplay/training/metrics.py`)."""
+"""Metrics of how the agents' policies change under each other (`coplay/training/metrics.py`)."""
 
 
 @dataclass(frozen=True)
 class Curve:
     """One seed of a run. steps, values: [point]; seconds: when. evaluated: the values are those of
     evaluations, else of the training episodes. final: score name -> the final evaluation's mean.
-    moved: those of `NON_STATIONARITY` that were logged -> mean over seats and late updates."""
+    non_stationarity: those of `NON_STATIONARITY` that were logged -> mean over seats and late
+    updates."""
 
     seed: int
     steps: np.ndarray
@@ -53,7 +56,7 @@ class Curve:
     seconds: np.ndarray
     evaluated: bool
     final: dict[str, float]
-    moved: dict[str, float]
+    non_stationarity: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -114,8 +117,8 @@ def _curves(folder: RunFolder, config: Any) -> tuple[Curve, ...]:
             np.array([row[name] for row in mine], float)
             for name in ("step", "team_mean", "seconds")
         )
-        moved = late_means([row for row in rows if row["seed"] == seed])
-        curves.append(Curve(seed, step, value, seconds, bool(evaluations), final, moved))
+        late = late_means([row for row in rows if row["seed"] == seed])
+        curves.append(Curve(seed, step, value, seconds, bool(evaluations), final, late))
     return tuple(curves)
 
 
@@ -192,8 +195,9 @@ def band(run: ComparedRun) -> dict[str, list[float]]:
 
 
 def compare(runs: Sequence[ComparedRun]) -> dict[str, Any]:
-    """Everything as JSON: per game and score the results of every run, and for each pair the
-    probability that a seed of the first is better than one of the second; what was measured of
+    """Everything as JSON: per game and score the results of every run, for each pair the
+    probability that a seed of the first is better than one of the second, and performance
+    profiles; what was measured of
     non-stationarity, means over seeds; with several games, the results over all of them for those
     who played all."""
     games = list(dict.fromkeys(run.game for run in runs))
@@ -203,7 +207,7 @@ def compare(runs: Sequence[ComparedRun]) -> dict[str, Any]:
         scores = [s for s in mine[0].curves[0].final if all(s in r.curves[0].final for r in mine)]
         result["games"][game] = {score: _of_score(mine, score) for score in scores}
         result["curves"][game] = {run.label: band(run) for run in mine}
-        result["non_stationarity"][game] = {run.label: _moved(run) for run in mine}
+        result["non_stationarity"][game] = {run.label: _non_stationarity(run) for run in mine}
     if len(games) > 1:
         by_label: dict[str, dict[str, ComparedRun]] = {}
         for run in runs:
@@ -225,10 +229,11 @@ def compare(runs: Sequence[ComparedRun]) -> dict[str, Any]:
     return result
 
 
-def _moved(run: ComparedRun) -> dict[str, float]:
+def _non_stationarity(run: ComparedRun) -> dict[str, float]:
     """Means over the seeds of what all of them logged."""
-    names = [name for name in NON_STATIONARITY if all(name in c.moved for c in run.curves)]
-    return {name: float(np.mean([curve.moved[name] for curve in run.curves])) for name in names}
+    logged = [curve.non_stationarity for curve in run.curves]
+    names = [name for name in NON_STATIONARITY if all(name in found for found in logged)]
+    return {name: float(np.mean([found[name] for found in logged])) for name in names}
 
 
 def _of_score(runs: Sequence[ComparedRun], score: str) -> dict[str, Any]:
@@ -244,7 +249,16 @@ def _of_score(runs: Sequence[ComparedRun], score: str) -> dict[str, Any]:
             for label, values in finals.items()
         },
         "better": _better({label: [values] for label, values in finals.items()}),
+        "profiles": _profiles(finals),
     }
+
+
+def _profiles(finals: dict[str, np.ndarray]) -> dict[str, Any]:
+    """The share of each run's seeds whose score is above each of some levels."""
+    everything = np.concatenate(list(finals.values()))
+    levels = np.linspace(everything.min(), everything.max(), LEVELS)
+    shares = {name: performance_profile([x], levels).tolist() for name, x in finals.items()}
+    return {"levels": levels.tolist(), "runs": shares}
 
 
 def several(tasks: Sequence[np.ndarray]) -> bool:

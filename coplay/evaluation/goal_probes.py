@@ -60,12 +60,15 @@ def by_step(right: np.ndarray, time: np.ndarray, steps: int) -> tuple[np.ndarray
 
 
 class Recognised(NamedTuple):
-    """How soon players of a kind are known as such. share: of lives in which they ever are.
-    steps: mean number of their actions that were seen before, over those lives. lives: how many."""
+    """How soon players of a kind are recognised.
+
+    share: of the segments (episodes of one seat) in which they ever are. steps: mean number of
+    their actions that were seen before, over those segments. segments: how many there are.
+    """
 
     share: float
     steps: float
-    chunks: int
+    segments: int
 
 
 def recognition(
@@ -76,11 +79,11 @@ def recognition(
     first = np.full(int(segment.max()) + 1, -1) if len(segment) else np.zeros(0, int)
     for number, step in zip(segment[known][::-1], time[known][::-1], strict=True):
         first[number] = step
-    chunks = np.unique(segment)
-    found = first[chunks]
+    segments = np.unique(segment)
+    found = first[segments]
     there = found >= 0
     steps = float(found[there].mean()) if there.any() else float("nan")
-    return Recognised(float(there.mean()) if len(chunks) else 0.0, steps, len(chunks))
+    return Recognised(float(there.mean()) if len(segments) else 0.0, steps, len(segments))
 
 
 def principal(code: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -129,6 +129,12 @@ def _check_types(game: Game, key: PRNGKeyArray) -> None:
                     f"seat_{what} is {each}: {seats} seats need {seats * each} {what}, "
                     f"but there are {array.shape[-1]}"
                 )
+        if len(game.plane_names) != seen.planes.shape[-1]:
+            faults.append(
+                f"plane_names has {len(game.plane_names)} names for {seen.planes.shape[-1]} planes"
+            )
+        if game.horizon is not None and game.horizon < 1:
+            faults.append(f"horizon must be at least 1, or None; it is {game.horizon}")
     _report(game, faults)
 
 
@@ -158,18 +164,22 @@ def _play(
     """One copy, played on through finished episodes; each fault as [step] or [step, seat]."""
 
     def step(
-        state: State, given: tuple[PRNGKeyArray, State, Float[Array, "5 seat action"]]
-    ) -> tuple[State, State]:
-        key, fresh, noise = given
+        carry: tuple[State, Int[Array, ""]],
+        given: tuple[PRNGKeyArray, State, Float[Array, "5 seat action"]],
+    ) -> tuple[tuple[State, Int[Array, ""]], tuple[State, Bool[Array, ""]]]:
+        (state, time), (key, fresh, noise) = carry, given
         actions = _choose(noise, game.observe(state).legal)
         following, outcome = game.step(key, state, actions)
         over = outcome.truncated | ~jnp.any(game.alive(following))
-        return jax.tree.map(lambda a, b: jnp.where(over, a, b), fresh, following), state
+        late = jnp.bool_(False) if game.horizon is None else ~over & (time + 1 >= game.horizon)
+        now = jax.tree.map(lambda a, b: jnp.where(over, a, b), fresh, following)
+        return (now, jnp.where(over, 0, time + 1)), (state, late)
 
     fresh, again = (jax.vmap(game.reset)(keys[:, 0]) for _ in range(2))
     first = jax.tree.map(lambda leaf: leaf[0], fresh)
-    states = jax.lax.scan(step, first, (keys[:, 1], fresh, noise))[1]
+    states, late = jax.lax.scan(step, (first, jnp.int32(0)), (keys[:, 1], fresh, noise))[1]
     faults = jax.vmap(lambda *given: _step_faults(game, *given))(states, keys[:, 1], noise)
+    faults["an episode goes on beyond the horizon"] = late
     faults["a seat is not alive after reset"] = ~jax.vmap(game.alive)(fresh)
     faults[f"state after reset: {IMPURE}"] = jax.vmap(_differ)(fresh, again)
     return faults

@@ -15,40 +15,30 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int, PRNGKeyArray
 
-from coplay.core.errors import UserError
+from coplay.core.config import Config, PositiveInt
 from coplay.core.game import Game, Observation, Outcome
 
 
 @dataclass(frozen=True)
-class IdentityConfig:
+class IdentityConfig(Config):
     """All see the same; seat i must take action i."""
 
-    players: int = 4
+    players: PositiveInt = 4
     """How many seats, and actions."""
-    horizon: int = 4
+    horizon: PositiveInt = 4
     """Steps of an episode."""
-
-    def __post_init__(self) -> None:
-        for name in ("players", "horizon"):
-            if getattr(self, name) < 1:
-                raise UserError(f"{name} must be at least 1, not {getattr(self, name)}")
 
 
 @dataclass(frozen=True)
-class HiddenTargetConfig:
+class HiddenTargetConfig(Config):
     """One hidden target action per seat and episode, known by its rewards alone."""
 
-    players: int = 4
+    players: PositiveInt = 4
     """How many seats."""
-    choices: int = 4
+    choices: PositiveInt = 4
     """How many actions."""
-    horizon: int = 16
+    horizon: PositiveInt = 16
     """Steps of an episode."""
-
-    def __post_init__(self) -> None:
-        for name in ("players", "choices", "horizon"):
-            if getattr(self, name) < 1:
-                raise UserError(f"{name} must be at least 1, not {getattr(self, name)}")
 
 
 class DiagnosticState(NamedTuple):
@@ -72,6 +62,10 @@ class DiagnosticGame(Game):
         return self.config.players
 
     @property
+    def horizon(self) -> int:
+        return self.config.horizon
+
+    @property
     def action_names(self) -> tuple[str, ...]:  # type: ignore[override]
         return tuple(str(action) for action in range(self.choices))
 
@@ -84,7 +78,7 @@ class DiagnosticGame(Game):
         self, key: PRNGKeyArray, state: DiagnosticState, actions: Int[Array, " seat"]
     ) -> tuple[DiagnosticState, Outcome]:
         state = DiagnosticState(state.target, state.time + 1)
-        over = jnp.broadcast_to(state.time >= self.config.horizon, (self.seats,))
+        over = jnp.broadcast_to(state.time >= self.horizon, (self.seats,))
         reward = (actions == state.target).astype(jnp.float32)
         return state, Outcome(reward, over, jnp.zeros((), bool))
 
@@ -96,7 +90,7 @@ class DiagnosticGame(Game):
         )
 
     def alive(self, state: DiagnosticState) -> Bool[Array, " seat"]:
-        return jnp.broadcast_to(state.time < self.config.horizon, (self.seats,))
+        return jnp.broadcast_to(state.time < self.horizon, (self.seats,))
 
     def text(self, state: DiagnosticState) -> str:
         return f"step {int(state.time)}, targets {' '.join(map(str, state.target.tolist()))}"

@@ -1,60 +1,34 @@
 """Markov Snowdrift: removing a drift helps everybody alike, and those who remove it pay."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
 
-from coplay.core.errors import UserError
+from coplay.core.config import Range
 from coplay.core.game import Observation, Outcome, ScriptedPolicy
 from coplay.core.goals import Goals, restricted
-from coplay.games.board.board_game import (
-    STAY,
-    BoardGame,
-    approach,
-    check_board_fields,
-    uniform,
-)
+from coplay.games.board.board_game import STAY, BoardConfig, BoardGame, Size, approach, uniform
 from coplay.games.board.drawing import Icon, drift_icon
-from coplay.games.board.walls import WallMaps, draw_wall_maps
 
 REMOVE = 5
+Finite = Annotated[float, Range(above=-math.inf, below=math.inf)]
 
 
 @dataclass(frozen=True)
-class SnowdriftConfig:
+class SnowdriftConfig(BoardConfig):
     """Markov Snowdrift."""
 
-    height: int = 8
-    """Rows of the board."""
-    width: int = 8
-    """Columns of the board."""
-    players: int = 4
-    """Number of seats."""
-    drifts: int = 6
+    drifts: Size = 6
     """Snowdrifts on the board at the start."""
-    horizon: int = 50
-    """Steps after which an episode is truncated."""
-    reward: float = 6.0
+    reward: Finite = 6.0
     """What every player gets for each drift that is removed."""
-    cost: float = 4.0
+    cost: Finite = 4.0
     """What removing a drift costs, shared evenly by those who remove it together."""
-    walls: int = 0
-    """Wall pieces on the board."""
-    wall_maps: int = 1024
-    """How many different wall maps are drawn once and sampled at each reset (only with walls)."""
-    view: int | None = None
-    """If v: each player sees a (2v+1)x(2v+1) window centred on itself; None: the whole board."""
-
-    def __post_init__(self) -> None:
-        least = {"height": 1, "width": 1, "players": 1, "drifts": 1, "horizon": 1}
-        check_board_fields(self, least | {"walls": 0, "wall_maps": 1, "view": 0})
-        for name in ("reward", "cost"):
-            if not abs(getattr(self, name)) < float("inf"):
-                raise UserError(f"game.{name} must be a finite number, not {getattr(self, name)}")
 
 
 class SnowdriftState(NamedTuple):
@@ -83,18 +57,14 @@ class Snowdrift(BoardGame):
     """
 
     config: SnowdriftConfig = eqx.field(static=True)
-    maps: WallMaps
 
     name = "snowdrift"
     action_names = ("up", "down", "left", "right", "stay", "remove")
     seat_features = len(action_names)
+    thing_names: ClassVar[tuple[str, ...]] = ("drifts",)
 
     def __init__(self, config: SnowdriftConfig = SnowdriftConfig()):
-        self.config = config
-        needed = config.players + config.drifts
-        self.maps = draw_wall_maps(
-            config.height, config.width, config.walls, needed, config.wall_maps
-        )
+        super().__init__(config, config.drifts)
 
     def alive(self, state: SnowdriftState) -> Bool[Array, " seat"]:
         return jnp.broadcast_to(jnp.any(state.left), (self.seats,))

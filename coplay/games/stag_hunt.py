@@ -1,68 +1,61 @@
 """Markov Stag Hunt: a stag needs two hunters at once, a hare only one; who hunts leaves."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
 
+from coplay.core.config import Range
 from coplay.core.errors import UserError
 from coplay.core.game import Observation, Outcome, ScriptedPolicy
 from coplay.core.goals import Goals, restricted
 from coplay.core.numerics import sum_in_order
 from coplay.games.board.board_game import (
     STAY,
+    BoardConfig,
     BoardGame,
+    Count,
+    Size,
     approach,
-    check_board_fields,
     uniform,
 )
 from coplay.games.board.drawing import Icon, hare_icon, stag_icon
-from coplay.games.board.walls import WallMaps, draw_wall_maps
 
 HUNT_STAG, HUNT_HARE = 5, 6
 
 
 @dataclass(frozen=True)
-class StagHuntConfig:
+class StagHuntConfig(BoardConfig):
     """Markov Stag Hunt."""
 
-    height: int = 4
+    height: Size = 4
     """Rows of the board."""
-    width: int = 4
+    width: Size = 4
     """Columns of the board."""
-    players: int = 4
-    """Number of seats."""
-    stags: int = 1
-    """Stags; each takes at least two hunters at once."""
-    hares: int = 4
-    """Hares; one hunter is enough."""
-    horizon: int = 35
+    horizon: Size = 35
     """Steps after which an episode is truncated."""
+    stags: Count = 1
+    """Stags; each takes at least two hunters at once."""
+    hares: Count = 4
+    """Hares; one hunter is enough."""
     stag_reward: float = 10.0
     """Shared by the hunters of a stag in proportion to strength."""
     hare_reward: float = 1.0
     """Shared by the hunters of a hare in proportion to strength."""
     time_reward: float = 0.0
     """Added to every player in the game at every step (negative: a cost of time)."""
-    walls: int = 0
-    """Wall pieces on the board."""
-    wall_maps: int = 1024
-    """How many different wall maps are drawn once and sampled at each reset (only with walls)."""
-    strength: tuple[float, ...] = ()
+    strength: tuple[Annotated[float, Range(least=0, below=math.inf)], ...] = ()
     """Strength of each seat, for sharing rewards; empty: all 1."""
-    end_after_first_hunt: int | None = None
+    end_after_first_hunt: Count | None = None
     """If k: the episode is truncated k steps after the first successful hunt."""
-    view: int | None = None
-    """If v: each player sees a (2v+1)x(2v+1) window centred on itself; None: the whole board."""
 
     def __post_init__(self) -> None:
-        least = {"height": 1, "width": 1, "players": 1, "stags": 0, "hares": 0, "horizon": 1}
-        least |= {"walls": 0, "wall_maps": 1, "view": 0, "end_after_first_hunt": 0}
-        check_board_fields(self, least)
+        super().__post_init__()
         if self.stags + self.hares == 0:
             raise UserError("a stag hunt needs prey: set game.stags or game.hares above 0")
         if self.strength and len(self.strength) != self.players:
@@ -70,8 +63,6 @@ class StagHuntConfig:
                 f"game.strength has {len(self.strength)} numbers for {self.players} players; "
                 "give one per player, or none"
             )
-        if not all(0 <= s < float("inf") for s in self.strength):
-            raise UserError("game.strength must not be negative or infinite")
 
 
 class StagHuntState(NamedTuple):
@@ -103,18 +94,14 @@ class StagHunt(BoardGame):
     """Rules in `step`, ego views in `observe`, scripted players below."""
 
     config: StagHuntConfig = eqx.field(static=True)
-    maps: WallMaps
 
     name = "stag-hunt"
     action_names = ("up", "down", "left", "right", "stay", "hunt stag", "hunt hare")
     seat_features = len(action_names)
+    thing_names: ClassVar[tuple[str, ...]] = ("stags", "hares")
 
     def __init__(self, config: StagHuntConfig = StagHuntConfig()):
-        self.config = config
-        needed = config.players + config.stags + config.hares
-        self.maps = draw_wall_maps(
-            config.height, config.width, config.walls, needed, config.wall_maps
-        )
+        super().__init__(config, config.stags + config.hares)
 
     def alive(self, state: StagHuntState) -> Bool[Array, " seat"]:
         return state.alive

@@ -21,7 +21,7 @@ import numpy as np
 from coplay.core.config import from_json, to_json
 from coplay.core.errors import UserError
 from coplay.core.files import write_json
-from coplay.core.game import Game, Observation, State
+from coplay.core.game import Game, Observation, State, require_horizon
 from coplay.core.version import VERSION
 from coplay.games.registry import game_parts
 
@@ -197,7 +197,7 @@ def _named(episodes: Any) -> dict[str, Any]:
 
 def _shapes(game: Game, episodes: int) -> Episodes:
     """The shapes of so many episodes of a game."""
-    time, seats = horizon_of(game), game.seats
+    time, seats = require_horizon(game), game.seats
     state = jax.eval_shape(game.reset, jax.random.key(0))
 
     def array(kind: Any, *shape: int) -> Any:
@@ -216,17 +216,6 @@ def _shapes(game: Game, episodes: int) -> Episodes:
     )
 
 
-def horizon_of(game: Game) -> int:
-    """Steps of the longest episode, or an error if the game does not say."""
-    horizon = getattr(getattr(game, "config", None), "horizon", None)
-    if horizon is None:
-        raise UserError(
-            f"'{game.name}' does not say how long an episode may be (config.horizon): datasets "
-            "hold whole episodes"
-        )
-    return int(horizon)
-
-
 # --- samples -----------------------------------------------------------------------------------
 
 
@@ -239,8 +228,8 @@ class Samples(NamedTuple):
     others: [row, seat] ego-first, who was in the game.
     reward, terminated: [row] of the seat. team: [row] discounted sum, from this step to the end of
         the episode, of the mean reward of the other seats.
-    time, kind, goal: [row]. life: [row] numbers the seats' episodes; rows of one life follow each
-        other. episode, seat: [row] where a row comes from.
+    time, kind, goal: [row]. segment: [row] the number of the seat's episode; the rows of a segment
+        follow each other. episode, seat: [row] where a row comes from.
     """
 
     planes: Rows
@@ -301,7 +290,7 @@ def samples_of(dataset: Dataset, discount: float = 0.95) -> Samples:
     seats = game.seats
     order = (np.arange(seats)[:, None] + np.arange(seats)) % seats  # [seat, ego order]
     parts: list[Samples] = []
-    chunks = 0
+    segments = 0
     for number, part in enumerate(batches(dataset)):
         views, alive = jax.tree.map(np.asarray, _views(game, jax.tree.map(jnp.asarray, part.state)))
         mask = by_segment(part.sample)
@@ -334,11 +323,11 @@ def samples_of(dataset: Dataset, discount: float = 0.95) -> Samples:
                 legal=now.legal,
                 next_planes=after.planes,
                 next_legal=after.legal,
-                segment=(segment + chunks).astype(np.int32),
+                segment=(segment + segments).astype(np.int32),
                 **flat,
             )
         )
-        chunks += int(segment[-1]) + 1 if len(segment) else 0
+        segments += int(segment[-1]) + 1 if len(segment) else 0
     return jax.tree.map(lambda *x: np.concatenate(x), *parts)
 
 
@@ -351,29 +340,28 @@ def _returns(reward: np.ndarray, discount: float) -> np.ndarray:
 
 
 def packed(segment: np.ndarray, length: int) -> np.ndarray:
-    """Rows of whole lives put one after the other into lines of `length`: [chunk, slot] row
-    numbers,
-    -1 where a slot is empty. No life is cut.
+    """Whole segments put one after the other into chunks of `length`: [chunk, slot] row numbers,
+    -1 where a slot is empty. No segment is cut.
 
-    Recurrent networks then run over few empty slots, although most lives are short.
+    Recurrent networks then run over few empty slots, although most segments are short.
     """
     starts = np.flatnonzero(np.diff(segment, prepend=-1))
     sizes = np.diff(np.append(starts, len(segment)))
     if (sizes > length).any():
-        raise ValueError(f"a life has {sizes.max()} steps, lines have {length}")
-    lines: list[list[int]] = []
-    room: dict[int, list[int]] = {}  # free slots -> lines that have so many
+        raise ValueError(f"a segment has {sizes.max()} steps, chunks have {length}")
+    chunks: list[list[int]] = []
+    room: dict[int, list[int]] = {}  # free slots -> chunks that have so many
     for which in np.argsort(-sizes, kind="stable"):
         size = int(sizes[which])
         fits = min((free for free, some in room.items() if some and free >= size), default=None)
         if fits is None:
-            line, free = len(lines), length
-            lines.append([])
+            chunk, free = len(chunks), length
+            chunks.append([])
         else:
-            line, free = room[fits].pop(), fits
-        lines[line].extend(range(starts[which], starts[which] + size))
-        room.setdefault(free - size, []).append(line)
-    slots = np.full((len(lines), length), -1, np.int32)
-    for number, rows in enumerate(lines):
+            chunk, free = room[fits].pop(), fits
+        chunks[chunk].extend(range(starts[which], starts[which] + size))
+        room.setdefault(free - size, []).append(chunk)
+    slots = np.full((len(chunks), length), -1, np.int32)
+    for number, rows in enumerate(chunks):
         slots[number, : len(rows)] = rows
     return slots

@@ -21,7 +21,7 @@ from coplay.games.adapters.worker_game import WorkerGame
 from coplay.matches.rollout import Table, act_all, new_table, nothing_done
 from coplay.matches.worker_match import play_worker_episodes, record_worker_episode
 
-MOST_COPIES, MOST_HOST_COPIES = 1024, 64
+MOST_COPIES, MOST_WORKER_COPIES = 1024, 64
 
 
 class Match(NamedTuple):
@@ -103,8 +103,8 @@ def play_episodes(
     """Every copy plays `episodes` whole episodes: rewards and steps in the game of every seat, and
     the game's scores."""
 
-    def one_episode(kept: dict[str, Any], drawn: tuple) -> tuple[dict[str, Any], tuple]:
-        key, number = drawn
+    def one_episode(kept: dict[str, Any], given: tuple) -> tuple[dict[str, Any], tuple]:
+        key, number = given
         reset_key, play_key = jax.random.split(key)
         table = new_table(game, (), reset_key, copies)
         table = table._replace(episode=table.episode + number, **kept)
@@ -131,8 +131,8 @@ def play_episodes(
 
     memory = tuple(group.start(copies) for group in groups)
     kept = {"memory": memory, **nothing_done(copies, game.seats)}
-    drawn = (jax.random.split(key, episodes), jnp.arange(episodes))
-    _, counted = jax.lax.scan(one_episode, kept, drawn)
+    given = (jax.random.split(key, episodes), jnp.arange(episodes))
+    _, counted = jax.lax.scan(one_episode, kept, given)
     return counted
 
 
@@ -152,7 +152,7 @@ def play_match(
         raise UserError(f"episodes must be at least 1, not {episodes}")
     if copies is not None and copies < 1:
         raise UserError(f"copies must be at least 1, not {copies}")
-    most = MOST_HOST_COPIES if isinstance(game, WorkerGame) else MOST_COPIES
+    most = MOST_WORKER_COPIES if isinstance(game, WorkerGame) else MOST_COPIES
     each = -(-episodes // min(copies or most, episodes))
     copies = -(-episodes // each)
     played: Any

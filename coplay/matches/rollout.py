@@ -5,13 +5,14 @@ numbers are drawn before the loop, and ego views are made from the carried state
 XLA would otherwise fuse resets, rules and views into one program part and compute them many times.
 """
 
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
-from coplay.core.game import Game, Observation, State
+from coplay.core.game import Game, Observation, Outcome, State
 from coplay.core.group import Group, all_insights, decide, notice_all
 from coplay.core.player import Memory, View
 from coplay.core.trajectory import Past, Trajectory, seat_keys, seat_uniforms
@@ -120,6 +121,103 @@ def act_all(
     return observation, action.T, jnp.swapaxes(log_policy, 0, 1), views, memory
 
 
+class RolloutInputs(NamedTuple):
+    """What is drawn before the step loop, [time, ...]: fresh states for resets, [time, copy, ...],
+    and the randomness of sampling, of the players and of the game."""
+
+    fresh: State
+    uniform: Float[Array, "time seat copy"]
+    act_keys: Key[Array, "time seat"]
+    step_keys: Key[Array, "time copy"]
+
+
+class PlayedStep(NamedTuple):
+    """What the step loop gives, [time, copy, ...]; the fields are those of `Trajectory`.
+
+    alive: before the step. before, after: game states before the step and after it, without resets.
+    """
+
+    observation: Observation
+    alive: Bool[Array, "*time copy seat"]
+    action: Int[Array, "*time copy seat"]
+    log_policy: Float[Array, "*time copy seat action"]
+    outcome: Outcome
+    over: Bool[Array, "*time copy"]
+    episode: Int[Array, "*time copy"]
+    before: State
+    after: State
+    episode_reward: Float[Array, "*time copy seat"]
+    episode_steps: Int[Array, "*time copy seat"]
+    past: Past
+    recorded: tuple[Any, ...]
+    insight: Any
+
+
+def draw_inputs(
+    game: Game,
+    table: Table,
+    key: PRNGKeyArray,
+    steps: int,
+    streams: Int[Array, " seat"],
+    order: Int[Array, " seat"] | Int[Array, "copy seat"] | None,
+) -> RolloutInputs:
+    """The inputs of `steps` steps; arguments as in `rollout`."""
+    copies, seats = table.gained.shape
+    step_key, reset_key, act_key, choice_key = jax.random.split(key, 4)
+    if order is not None and order.ndim == 2:
+        order = jnp.tile(order, (steps, 1))
+    fresh = fresh_states(game, jax.random.split(reset_key, steps * copies), order)
+    fresh = jax.tree.map(lambda x: x.reshape(steps, copies, *x.shape[1:]), fresh)
+    uniform = seat_uniforms(choice_key, streams, steps * copies).reshape(seats, steps, copies)
+    act_keys = jax.vmap(lambda k: seat_keys(k, streams))(jax.random.split(act_key, steps))
+    step_keys = jax.random.split(step_key, steps * copies).reshape(steps, copies)
+    return RolloutInputs(fresh, jnp.moveaxis(uniform, 0, 1), act_keys, step_keys)
+
+
+def rollout_step(
+    game: Game, groups: tuple[Group, ...], insights: bool, table: Table, inputs: RolloutInputs
+) -> tuple[Table, PlayedStep]:
+    """One step in every copy; finished episodes are followed by fresh ones. inputs: of one step."""
+    observation, action, log_policy, views, memory = act_all(
+        game, groups, inputs.act_keys, inputs.uniform, table
+    )
+    insight = all_insights(game, groups, views, memory) if insights else None
+    recorded = tuple(group.record(mine) for group, mine in zip(groups, memory, strict=True))
+    alive = jax.vmap(game.alive)(table.state)
+    stepped, outcome = jax.vmap(game.step)(inputs.step_keys, table.state, action)
+    over = outcome.truncated | ~jnp.any(jax.vmap(game.alive)(stepped), axis=1)
+    memory = notice_all(game, groups, views, stepped, over, memory)
+    gained = table.gained + outcome.reward
+    stayed = table.stayed + alive
+    following = Table(
+        state=jax.tree.map(lambda new, old: _where(over, new, old), inputs.fresh, stepped),
+        memory=memory,
+        time=jnp.where(over, 0, table.time + 1),
+        episode=table.episode + over,
+        gained=_where(over, jnp.zeros_like(gained), gained),
+        stayed=_where(over, jnp.zeros_like(stayed), stayed),
+        last_action=jnp.where(alive, action, table.last_action),
+        last_reward=jnp.where(alive, outcome.reward, table.last_reward),
+    )
+    first = jnp.broadcast_to(table.time[:, None] == 0, alive.shape)
+    return following, PlayedStep(
+        observation=observation,
+        alive=alive,
+        action=action,
+        log_policy=log_policy,
+        outcome=outcome,
+        over=over,
+        episode=table.episode,
+        before=table.state,
+        after=stepped,
+        episode_reward=gained,
+        episode_steps=stayed,
+        past=Past(first, table.last_action, table.last_reward),
+        recorded=recorded,
+        insight=insight,
+    )
+
+
 def rollout(
     game: Game,
     groups: tuple[Group, ...],
@@ -136,84 +234,31 @@ def rollout(
         games with everyone in another seat, an adaptation puts a player into every seat.
     insights: also keep what players expected of each other.
     """
-    copies, seats = table.gained.shape
     remembered = table.memory
-    step_key, reset_key, act_key, choice_key = jax.random.split(key, 4)
-    if order is not None and order.ndim == 2:
-        order = jnp.tile(order, (steps, 1))
-    fresh = fresh_states(game, jax.random.split(reset_key, steps * copies), order)
-    fresh = jax.tree.map(lambda x: x.reshape(steps, copies, *x.shape[1:]), fresh)
-    uniform = seat_uniforms(choice_key, streams, steps * copies).reshape(seats, steps, copies)
-    act_keys = jax.vmap(lambda k: seat_keys(k, streams))(jax.random.split(act_key, steps))
-    step_keys = jax.random.split(step_key, steps * copies).reshape(steps, copies)
-
-    def one_step(table: Table, drawn: tuple) -> tuple[Table, tuple]:
-        fresh, uniform, act_keys, step_keys = drawn
-        observation, action, log_policy, views, memory = act_all(
-            game, groups, act_keys, uniform, table
-        )
-        insight = all_insights(game, groups, views, memory) if insights else None
-        recorded = tuple(group.record(mine) for group, mine in zip(groups, memory, strict=True))
-        alive = jax.vmap(game.alive)(table.state)
-        stepped, outcome = jax.vmap(game.step)(step_keys, table.state, action)
-        over = outcome.truncated | ~jnp.any(jax.vmap(game.alive)(stepped), axis=1)
-        memory = notice_all(game, groups, views, stepped, over, memory)
-        gained = table.gained + outcome.reward
-        stayed = table.stayed + alive
-        following = Table(
-            state=jax.tree.map(lambda new, old: _where(over, new, old), fresh, stepped),
-            memory=memory,
-            time=jnp.where(over, 0, table.time + 1),
-            episode=table.episode + over,
-            gained=_where(over, jnp.zeros_like(gained), gained),
-            stayed=_where(over, jnp.zeros_like(stayed), stayed),
-            last_action=jnp.where(alive, action, table.last_action),
-            last_reward=jnp.where(alive, outcome.reward, table.last_reward),
-        )
-        first = jnp.broadcast_to(table.time[:, None] == 0, alive.shape)
-        return following, (
-            observation,
-            alive,
-            action,
-            log_policy,
-            outcome,
-            over,
-            table.episode,
-            table.state,
-            stepped,
-            gained,
-            stayed,
-            Past(first, table.last_action, table.last_reward),
-            recorded,
-            insight,
-        )
-
-    drawn = (fresh, jnp.moveaxis(uniform, 0, 1), act_keys, step_keys)
-    table, played = jax.lax.scan(one_step, table, drawn)
-    observation, alive, action, log_policy, outcome, over, episode, *counted = played
-    before, stepped, *counted = counted
-    gained, stayed, past, recorded, insight = counted
-    still = jax.vmap(jax.vmap(game.alive))(stepped)
+    inputs = draw_inputs(game, table, key, steps, streams, order)
+    step = partial(rollout_step, game, groups, insights)
+    table, played = jax.lax.scan(step, table, inputs)
+    still = jax.vmap(jax.vmap(game.alive))(played.after)
     trajectory = Trajectory(
-        observation=observation,
-        alive=alive,
-        action=action,
-        log_policy=log_policy,
-        reward=outcome.reward,
-        terminated=outcome.terminated,
-        truncated=outcome.truncated[..., None] & still,
-        over=over,
-        final=jax.vmap(jax.vmap(game.observe))(stepped),
+        observation=played.observation,
+        alive=played.alive,
+        action=played.action,
+        log_policy=played.log_policy,
+        reward=played.outcome.reward,
+        terminated=played.outcome.terminated,
+        truncated=played.outcome.truncated[..., None] & still,
+        over=played.over,
+        final=jax.vmap(jax.vmap(game.observe))(played.after),
         last=jax.vmap(game.observe)(table.state),
-        episode_reward=gained,
-        episode_steps=stayed,
-        state=before,
-        after=stepped,
-        episode=episode,
-        past=past,
+        episode_reward=played.episode_reward,
+        episode_steps=played.episode_steps,
+        state=played.before,
+        after=played.after,
+        episode=played.episode,
+        past=played.past,
         memory={group.seats: mine for group, mine in zip(groups, remembered, strict=True)},
-        recorded={group.seats: mine for group, mine in zip(groups, recorded, strict=True)},
-        insight=insight,
+        recorded={group.seats: mine for group, mine in zip(groups, played.recorded, strict=True)},
+        insight=played.insight,
     )
     return table, trajectory
 

@@ -4,7 +4,6 @@ The unit is the run (a seed): give one number per run, not one per episode of a 
 episodes of one run share their parameters and say nothing about the chance in training.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, overload
 
@@ -80,23 +79,6 @@ def bootstrap_interval(
         found.append(np.asarray(statistic(runs[drawn], axis=1)))
     low, high = np.quantile(np.concatenate(found), [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
-
-
-def mean_and_stderr(values: ArrayLike) -> tuple[float, float]:
-    """The mean and its standard error.
-
-        mean = sum_i x_i / n,   stderr = sqrt(sum_i (x_i - mean)^2 / (n - 1)) / sqrt(n)
-
-    For n = 1 the standard error is NaN: one run says nothing about the spread.
-
-    values: [run], or any shape: all values count as runs.
-    """
-    runs = np.asarray(values, float).reshape(-1)
-    if runs.size == 0:
-        raise ValueError("the mean of no values is not defined")
-    if runs.size == 1:
-        return float(runs[0]), math.nan
-    return float(runs.mean()), float(runs.std(ddof=1) / math.sqrt(runs.size))
 
 
 def spread_of_groups(curves: np.ndarray) -> np.ndarray:

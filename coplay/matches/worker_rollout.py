@@ -16,20 +16,25 @@ from coplay.games.adapters.workers.seats import Seats, Views
 from coplay.matches.rollout import Table
 
 
-class Drawn(NamedTuple):
-    """The randomness of a rollout. uniform: [time, seat, copy]. keys: [time, seat]."""
+class ActionNoise(NamedTuple):
+    """The randomness by which players choose actions in a rollout.
+
+    uniform: [time, seat, copy] in [0, 1), for sampling. keys: [time, seat], for players.
+    """
 
     uniform: Float[Array, "time seat copy"]
     keys: Key[Array, "time seat"]
 
 
-def draw(key: PRNGKeyArray, steps: int, copies: int, streams: Int[Array, " seat"]) -> Drawn:
+def action_noise(
+    key: PRNGKeyArray, steps: int, copies: int, streams: Int[Array, " seat"]
+) -> ActionNoise:
     """What the players of a rollout draw; what the game draws is up to its environments' seeds."""
     act_key, choice_key = jax.random.split(key)
     uniform = seat_uniforms(choice_key, streams, steps * copies)
     uniform = jnp.moveaxis(uniform.reshape(-1, steps, copies), 1, 0)
     keys = jax.vmap(lambda key: seat_keys(key, streams))(jax.random.split(act_key, steps))
-    return Drawn(uniform, keys)
+    return ActionNoise(uniform, keys)
 
 
 def following(views: Views, stepped: Stepped) -> Views:
@@ -50,7 +55,8 @@ def worker_rollout(
 ) -> tuple[Table, Trajectory]:
     """Play `steps` steps in every copy of a set of environments, from where the table stands.
 
-    act: (table, step) -> actions [copy, seat], log-probabilities, new memories, what players noted.
+    act: (table, step) -> actions [copy, seat], log-probabilities, new memories, what players
+        recorded.
     The trajectory's arrays are NumPy's and its ego views as the environment gave them; see
     `WorkerGame.shown`.
     """
@@ -64,7 +70,7 @@ def worker_rollout(
         np.zeros((copies, 0)) if table.state.global_state is None else table.state.global_state
     )
     shown = Views(*(np.array(x) for x in (*table.state.seen, table.state.alive, global_state)))
-    memory, notes = table.memory, []
+    memory, records = table.memory, []
     for t in range(steps):
         for kept, now in zip((*played.observation, played.alive), shown[:4], strict=True):
             kept[t] = now
@@ -78,7 +84,7 @@ def worker_rollout(
             kept[t] = now
         table = Table(before, memory, *_arrays(time, episode, gained, stayed, *done))
         played.action[t], played.log_policy[t], memory, recorded = act(table, t)
-        notes.append(recorded)
+        records.append(recorded)
         stepped = pool.step(played.action[t], number)
         for kept, now in zip(played.final, stepped.after[:3], strict=True):
             kept[t] = now
@@ -98,7 +104,7 @@ def worker_rollout(
         shown = following(shown, stepped)
     last = state_of(shown)
     table = Table(last, memory, *_arrays(time, episode, gained, stayed, *done))
-    recorded = jax.tree.map(lambda *x: np.stack(x), *notes)
+    recorded = jax.tree.map(lambda *x: np.stack(x), *records)
     return table, played._replace(last=last.seen, recorded=recorded)
 
 
@@ -120,10 +126,10 @@ def trajectory_shapes(seats: Seats, steps: int, copies: int) -> Trajectory:
             shape(bool, seats.actions, time=time),
         )
 
-    worlds: Any = None
+    states: Any = None
     if seats.global_state:
         numbers = jax.ShapeDtypeStruct((steps, copies, seats.global_state), np.float32)
-        worlds = WorkerState(None, None, global_state=numbers)  # type: ignore[arg-type]
+        states = WorkerState(None, None, global_state=numbers)  # type: ignore[arg-type]
     return Trajectory(
         observation=views((steps,)),
         alive=shape(bool),
@@ -137,7 +143,7 @@ def trajectory_shapes(seats: Seats, steps: int, copies: int) -> Trajectory:
         last=views(()),
         episode_reward=shape(np.float32),
         episode_steps=shape(np.int32),
-        state=worlds,
-        after=worlds,
+        state=states,
+        after=states,
         past=Past(shape(bool), shape(np.int32), shape(np.float32)),
     )

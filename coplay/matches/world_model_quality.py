@@ -141,7 +141,7 @@ def open_loop(model: WorldModel, samples: Samples, horizon: int, starts: int) ->
     """Imagine `horizon` steps from `starts` samples spread over all of them."""
     count = len(samples.time)
     start = np.linspace(0, count - 1, min(starts, count)).astype(int)
-    # [start, horizon] the real rows; a life's later rows follow each other.
+    # [start, horizon] the real rows; a segment's later rows follow each other.
     index = np.minimum(start[:, None] + np.arange(horizon), count - 1)
     alive = (samples.segment[index] == samples.segment[start][:, None]) & (
         start[:, None] + np.arange(horizon) < count

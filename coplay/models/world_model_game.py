@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int, Integer, PRNGKeyArray
 
-from coplay.core.game import Game, Observation, Outcome, State
+from coplay.core.game import Game, Observation, Outcome, State, require_horizon
 from coplay.models.world_model import WorldModel, likely_board
 
 
@@ -30,10 +30,13 @@ class ImaginedState(NamedTuple):
 
 
 class ImaginedGame(Game):
-    """The game by the world model. Rewards are those of seat 0 alone."""
+    """The game by the world model. Rewards are those of seat 0 alone.
+
+    length: the horizon of the real game.
+    """
 
     model: WorldModel
-    horizon: int = eqx.field(static=True)
+    length: int = eqx.field(static=True)
 
     name = "imagined"
     action_names = ()
@@ -46,6 +49,10 @@ class ImaginedGame(Game):
     @property
     def actions(self) -> int:
         return self.model.actions
+
+    @property
+    def horizon(self) -> int:
+        return self.length
 
     def alive(self, state: ImaginedState) -> Bool[Array, " seat"]:
         return state.alive
@@ -101,7 +108,7 @@ def imagined_state(game: Game, state: State) -> ImaginedState:
     past = features[: seats * game.actions].reshape(seats, game.actions)
     there = jnp.any(planes[..., :seats] != 0, axis=(0, 1))
     mine = game.alive(state)[0]
-    horizon = game.config.horizon  # type: ignore[attr-defined]
+    horizon = require_horizon(game)
     return ImaginedState(
         planes=planes != 0,
         last=jnp.argmax(past, axis=-1).astype(jnp.int8),

@@ -7,18 +7,14 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from rich.table import Table
 
-from coplay.core.files import replacing
-from coplay.games.drawing import FAINT_INK, GRID, INK, seat_colour
+from coplay.games.drawing import FAINT_INK, INK, seat_colour
+from coplay.reports import charts
 from coplay.reports.results import console_for_tables
 
-DPI = 100
-PANEL = (450, 300)  # pixels of each panel of a suite
-ALONE = (900, 540)  # pixels of a picture of one set
+PANEL = (4.5, 3.0)  # inches of each panel of a suite
+ALONE = (9.0, 5.4)  # inches of a picture of one set
 SMOOTH = 10  # episodes of the bold line's mean
 
 
@@ -52,7 +48,7 @@ def print_adaptations(results: list[dict[str, Any]]) -> None:
     if any(result["belief"] for result in results):
         table.add_column("belief", justify="right")
     if any(result["accuracy"] for result in results):
-        table.add_column("foreseen", justify="right")
+        table.add_column("predicted", justify="right")
     for result in results:
         row = [
             set_name(result["against"]),
@@ -94,7 +90,7 @@ def draw_adaptation(path: str | os.PathLike[str], result: dict[str, Any]) -> Non
     below it belief and accuracy, for players that have them."""
     courses = {name: result[name] for name in ("belief", "accuracy") if result[name]}
     width, height = ALONE
-    figure = _figure(width, height + 200 * bool(courses))
+    figure = charts.new_figure(width, height + 2 * bool(courses), roomy=True)
     heights = [5, 2] if courses else [1]
     panels = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights, sharex=True)
     _curve(panels[0, 0], result)
@@ -103,15 +99,15 @@ def draw_adaptation(path: str | os.PathLike[str], result: dict[str, Any]) -> Non
     if courses:
         _courses(panels[1, 0], courses)
     panels[-1, 0].set_xlabel("episode", fontsize=11, color=INK)
-    _legend(figure, panels[0, 0])
-    _save(figure, path)
+    charts.legend_below(figure, *panels[0, 0].get_legend_handles_labels())
+    charts.save(figure, path)
 
 
 def draw_suite(path: str | os.PathLike[str], results: list[dict[str, Any]]) -> None:
     """A picture of a suite: a panel for each set."""
     columns = min(3, len(results))
     rows = math.ceil(len(results) / columns)
-    figure = _figure(columns * PANEL[0], rows * PANEL[1] + 60)
+    figure = charts.new_figure(columns * PANEL[0], rows * PANEL[1] + 0.6, roomy=True)
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes, result in zip(panels, results, strict=False):
         _curve(axes, result)
@@ -123,15 +119,8 @@ def draw_suite(path: str | os.PathLike[str], results: list[dict[str, Any]]) -> N
     for axes in panels[len(results) :]:
         axes.set_visible(False)
     figure.suptitle(results[0]["player"], x=0.01, ha="left", fontsize=14, color=INK)
-    _legend(figure, panels[0])
-    _save(figure, path)
-
-
-def _figure(width: int, height: int) -> Figure:
-    layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1)
-    figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI, layout=layout)
-    FigureCanvasAgg(figure)
-    return figure
+    charts.legend_below(figure, *panels[0].get_legend_handles_labels())
+    charts.save(figure, path)
 
 
 def _curve(axes: Axes, result: dict[str, Any]) -> None:
@@ -160,7 +149,7 @@ def _curve(axes: Axes, result: dict[str, Any]) -> None:
 
 
 def _courses(axes: Axes, courses: dict[str, dict[str, Any]]) -> None:
-    labels = {"belief": "belief in the true goal", "accuracy": "actions foreseen"}
+    labels = {"belief": "belief in the true goal", "accuracy": "actions predicted"}
     for seat, (name, course) in enumerate(courses.items()):
         values = [math.nan if value is None else value for value in course["by_episode"]]
         axes.plot(values, color=seat_colour(seat + 1), linewidth=1.6, label=labels[name])
@@ -171,27 +160,5 @@ def _courses(axes: Axes, courses: dict[str, dict[str, Any]]) -> None:
 
 
 def _plain(axes: Axes) -> None:
-    axes.grid(axis="y", color=GRID, linewidth=0.8)
-    axes.set_axisbelow(True)
+    charts.make_plain(axes, length=3)
     axes.margins(x=0.01, y=0.06)
-    axes.tick_params(colors=INK, labelsize=9, length=3, color=FAINT_INK)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(FAINT_INK)
-
-
-def _legend(figure: Figure, axes: Axes) -> None:
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(
-        handles,
-        labels,
-        loc="outside lower center",
-        ncols=len(labels),
-        frameon=False,
-        fontsize=10,
-        labelcolor=INK,
-    )
-
-
-def _save(figure: Figure, path: str | os.PathLike[str]) -> None:
-    with replacing(path) as partial:
-        figure.savefig(partial, format="png", dpi=DPI)

@@ -4,16 +4,12 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from coplay.core.files import replacing, write_json
+from coplay.core.files import write_json
 from coplay.evaluation.audits.checks import Audit, Check
-from coplay.games.drawing import FAINT_INK, GRID, INK, seat_colour
-from coplay.reports import page
-
-DPI = 100
+from coplay.games.drawing import FAINT_INK, INK, seat_colour
+from coplay.reports import charts, page
 
 
 def write_audit(out: Path, audit: Audit, title: str = "Seat audit") -> Path:
@@ -35,31 +31,16 @@ def write_audit(out: Path, audit: Audit, title: str = "Seat audit") -> Path:
         checks = [check for check in audit.checks if name in check.figures]
         if checks:
             path = out / f"{heading.split(':')[0].lower().replace(' ', '_')}.png"
-            figure = draw(checks)
-            with replacing(path) as unfinished:
-                figure.savefig(unfinished, format="png", dpi=DPI)
-            parts += [page.heading(heading), page.picture(path, heading), page.paragraph(words)]
+            charts.save(draw(checks), path)
+            parts += charts.shown(path, heading, words)
     path = out / "index.html"
     page.write_page(path, f"{title}: {audit.subject}", parts)
     return path
 
 
-def _figure(columns: int, width: float = 9.0, height: float = 3.6) -> tuple[Figure, list[Axes]]:
-    figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = [figure.add_subplot(1, columns, 1 + column) for column in range(columns)]
-    for one in axes:
-        one.spines[["top", "right"]].set_visible(False)
-        one.spines[["left", "bottom"]].set_color(FAINT_INK)
-        one.tick_params(colors=INK, labelsize=9, color=FAINT_INK)
-        one.grid(axis="y", color=GRID, linewidth=0.8)
-        one.set_axisbelow(True)
-    return figure, axes
-
-
 def draw_worth(checks: list[Check]) -> Figure:
     """Every seat's advantage over the team, with its 95 % interval, one panel per player."""
-    figure, panels = _figure(len(checks))
+    figure, panels = charts.panels(len(checks))
     for axes, check in zip(panels, checks, strict=True):
         found = check.figures
         mean, low, high = (np.array(found[name]) for name in ("mean", "low", "high"))
@@ -81,7 +62,7 @@ def draw_worth(checks: list[Check]) -> Figure:
 
 def draw_differences(checks: list[Check]) -> Figure:
     """The largest difference of every exact check beside what is allowed, on a logarithmic axis."""
-    figure, (axes,) = _figure(1, height=0.9 + 0.45 * len(checks))
+    figure, (axes,) = charts.panels(1, height=0.9 + 0.45 * len(checks))
     floor = 1e-9
     for row, check in enumerate(reversed(checks)):
         found = max(check.figures["difference"], floor)
@@ -100,7 +81,7 @@ def draw_differences(checks: list[Check]) -> Figure:
 def draw_influence(checks: list[Check]) -> Figure:
     """Who learns from whom."""
     influence = np.array(checks[0].figures["influence"])
-    figure, (axes,) = _figure(1, width=5.0, height=4.0)
+    figure, (axes,) = charts.panels(1, width=5.0, height=4.0)
     axes.grid(visible=False)
     shown = axes.imshow(np.minimum(influence, 1.0), cmap="Blues", vmin=0, vmax=1)
     for (i, j), value in np.ndenumerate(influence):
@@ -117,7 +98,7 @@ def draw_influence(checks: list[Check]) -> Figure:
 
 def draw_curves(name: str, checks: list[Check]) -> Figure:
     """Curves of every seat: mean over seeds, and the range between the seeds."""
-    figure, panels = _figure(len(checks), width=4.0 + 2.6 * len(checks))
+    figure, panels = charts.panels(len(checks), width=4.0 + 2.6 * len(checks))
     for axes, check in zip(panels, checks, strict=True):
         curves = np.array(check.figures[name])  # [seat, seed, window]
         window = np.arange(1, curves.shape[-1] + 1)

@@ -1,6 +1,7 @@
-"""What pages of figures share: plain axes, pictures and tables that appear whole or not at all."""
+"""What charts share: figures with plain axes, legends, files that appear whole or not at all."""
 
 import csv
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from coplay.core.files import replacing
 from coplay.games.drawing import FAINT_INK, GRID, INK
@@ -23,26 +25,50 @@ def colour(index: int) -> str:
     return COLOURS[index % len(COLOURS)]
 
 
+def new_figure(width: float, height: float, roomy: bool = False) -> Figure:
+    """An empty figure of a size in inches. roomy: more space around its panels."""
+    layout = ConstrainedLayoutEngine()
+    if roomy:
+        layout.set(w_pad=0.12, h_pad=0.1)
+    figure = Figure(figsize=(width, height), dpi=DPI, layout=layout)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def make_plain(axes: Axes, grid: bool = True, labelsize: int = 9, **ticks: Any) -> None:
+    """Two thin spines, faint ticks and horizontal grid lines. ticks: further `tick_params`."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(FAINT_INK)
+    axes.tick_params(colors=INK, labelsize=labelsize, color=FAINT_INK, **ticks)
+    if grid:
+        axes.grid(axis="y", color=GRID, linewidth=0.8)
+    axes.set_axisbelow(True)
+
+
 def panels(
     columns: int, rows: int = 1, width: float = 9.0, height: float = 3.6, grid: bool = True
 ) -> tuple[Figure, list[Axes]]:
     """A figure with rows x columns plain axes, in reading order."""
-    figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(width, height)
     axes = [figure.add_subplot(rows, columns, 1 + index) for index in range(rows * columns)]
     for one in axes:
-        one.spines[["top", "right"]].set_visible(False)
-        one.spines[["left", "bottom"]].set_color(FAINT_INK)
-        one.tick_params(colors=INK, labelsize=9, color=FAINT_INK)
-        if grid:
-            one.grid(axis="y", color=GRID, linewidth=0.8)
-        one.set_axisbelow(True)
+        make_plain(one, grid)
     return figure, axes
 
 
-def save(figure: Figure, path: Path) -> None:
+def legend_below(
+    figure: Figure, handles: Sequence[Any], labels: Sequence[str], **style: Any
+) -> None:
+    """A legend beneath all panels; style: further arguments of `Figure.legend`."""
+    usual = {"ncols": len(labels), "frameon": False, "fontsize": 10, "labelcolor": INK}
+    figure.legend(handles, labels, loc="outside lower center", **usual | style)
+
+
+def save(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a picture by the ending of `path` (PNG without one), whole or not at all."""
     with replacing(path) as unfinished:
-        figure.savefig(unfinished, format="png", dpi=DPI)
+        ending = os.path.splitext(path)[1][1:]
+        figure.savefig(unfinished, format=ending or "png", dpi=DPI)
 
 
 def matrix(axes: Axes, values: np.ndarray, rows: Sequence[str], columns: Sequence[str]) -> None:

@@ -1,20 +1,18 @@
-"""What a comparison of runs leaves: comparison.json, marl_eval.json, and pictures of the curves."""
+"""What a comparison leaves: comparison.json, marl_eval.json, pictures of curves and profiles."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 from rich.table import Table
 
-from coplay.core.files import replacing, write_json
+from coplay.core.files import write_json
 from coplay.evaluation.compare import NON_STATIONARITY, ComparedRun, compare, marl_eval
-from coplay.games.drawing import FAINT_INK, GRID, INK, seat_colour
+from coplay.games.drawing import INK, seat_colour
+from coplay.reports import charts
 from coplay.reports.results import console_for_tables, print_json
-
-DPI = 100
 
 
 def write_comparison(out: Path, runs: Sequence[ComparedRun]) -> dict[str, Any]:
@@ -24,18 +22,15 @@ def write_comparison(out: Path, runs: Sequence[ComparedRun]) -> dict[str, Any]:
     write_json(out / "comparison.json", result)
     write_json(out / "marl_eval.json", marl_eval(runs))
     for game, curves in result["curves"].items():
-        path = out / f"curves-{game.replace(':', '-')}.png"
-        figure = draw_curves(game, curves)
-        with replacing(path) as unfinished:
-            figure.savefig(unfinished, format="png", dpi=DPI)
+        charts.save(draw_curves(game, curves), out / f"curves-{game.replace(':', '-')}.png")
+        profiles = result["games"][game]["team_mean"]["profiles"]
+        charts.save(draw_profiles(game, profiles), out / f"profiles-{game.replace(':', '-')}.png")
     return result
 
 
 def draw_curves(game: str, curves: dict[str, dict[str, list[float]]]) -> Figure:
     """Interquartile means over the seeds with their 95 % intervals."""
-    figure = Figure(figsize=(9, 5.2), dpi=DPI, layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
+    figure, (axes,) = charts.panels(1, height=5.2)
     for index, (label, band) in enumerate(curves.items()):
         colour = seat_colour(index)
         if band["low"]:
@@ -46,9 +41,19 @@ def draw_curves(game: str, curves: dict[str, dict[str, list[float]]]) -> Figure:
     axes.set_xlabel("step", color=INK)
     axes.set_ylabel("reward per episode, mean over seats", color=INK)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    axes.grid(axis="y", color=GRID, linewidth=0.8)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(colors=INK, color=FAINT_INK)
+    axes.legend(frameon=False)
+    return figure
+
+
+def draw_profiles(game: str, profiles: dict[str, Any]) -> Figure:
+    """Performance profiles: which share of the seeds ends above each reward."""
+    figure, (axes,) = charts.panels(1, height=4.2)
+    for index, (label, shares) in enumerate(profiles["runs"].items()):
+        axes.step(profiles["levels"], shares, where="post", color=seat_colour(index), label=label)
+    axes.set_ylim(-0.02, 1.02)
+    axes.set_title(f"{game}: seeds above a reward in the final evaluation", loc="left", color=INK)
+    axes.set_xlabel("reward per episode, mean over seats", color=INK)
+    axes.set_ylabel("share of the seeds", color=INK)
     axes.legend(frameon=False)
     return figure
 
@@ -69,7 +74,7 @@ def print_comparison(result: dict[str, Any], out: Path, as_json: bool) -> None:
                 table.add_row(label, str(row["seeds"]), f"{row['iqm']:.3f}", span)
             console.print(table)
             _print_better(console, found["better"])
-        _print_moved(console, game, result["non_stationarity"][game])
+        _print_non_stationarity(console, game, result["non_stationarity"][game])
     if result["all_games"]:
         table = Table(title="all games: team_mean")
         for name in ("run", "interquartile mean", "95 % interval"):
@@ -78,7 +83,7 @@ def print_comparison(result: dict[str, Any], out: Path, as_json: bool) -> None:
             table.add_row(label, f"{row['iqm']:.3f}", _span(row["interval"], 3))
         console.print(table)
         _print_better(console, result["all_games"]["better"])
-    console.print(f"curves, comparison.json and marl_eval.json are in {out}")
+    console.print(f"curves, profiles, comparison.json and marl_eval.json are in {out}")
 
 
 def _span(interval: list[float] | None, digits: int) -> str:
@@ -95,16 +100,16 @@ def _print_better(console: Any, pairs: list[dict[str, Any]]) -> None:
         )
 
 
-def _print_moved(console: Any, game: str, moved: dict[str, dict[str, float]]) -> None:
+def _print_non_stationarity(console: Any, game: str, runs: dict[str, dict[str, float]]) -> None:
     """Measurements as rows and runs as columns; nothing if no run logged any."""
-    names = [name for name in NON_STATIONARITY if any(name in found for found in moved.values())]
+    names = [name for name in NON_STATIONARITY if any(name in found for found in runs.values())]
     if not names:
         return
     table = Table(title=f"{game}: non-stationarity, means of the last quarter of the run")
     table.add_column("measured")
-    for label in moved:
+    for label in runs:
         table.add_column(label, justify="right")
     for name in names:
-        cells = [f"{found[name]:.4f}" if name in found else "" for found in moved.values()]
+        cells = [f"{found[name]:.4f}" if name in found else "" for found in runs.values()]
         table.add_row(name, *cells)
     console.print(table)

@@ -5,19 +5,15 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from rich.table import Table
 
 from coplay.core.errors import UserError
-from coplay.core.files import replacing
 from coplay.evaluation.cross_play import CrossPlay
 from coplay.games.drawing import INK
+from coplay.reports import charts
 from coplay.reports.results import console_for_tables, print_json
 
-DPI = 100
 ENDINGS = (".png", ".svg", ".pdf")
 MOST_NUMBERS = 12  # with more players than this, cells are too small for words
 
@@ -55,9 +51,7 @@ def write_heat_map(path: str | os.PathLike[str], result: CrossPlay) -> None:
     and the others'. The file appears whole or not at all."""
     count = len(result.players)
     side = max(3.2, 0.8 * count)
-    layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1)
-    figure = Figure(figsize=(2 * side + 2.5, side + 1.6), dpi=DPI, layout=layout)
-    FigureCanvasAgg(figure)
+    figure = charts.new_figure(2 * side + 2.5, side + 1.6, roomy=True)
     left, right = figure.subplots(1, 2, sharey=True)
     both = np.stack([result.reward, result.others])
     limits = (float(both.min()), float(both.max()))
@@ -68,8 +62,7 @@ def write_heat_map(path: str | os.PathLike[str], result: CrossPlay) -> None:
     bar = figure.colorbar(image, ax=[left, right], shrink=0.8)
     bar.outline.set_visible(False)
     figure.suptitle(f"{result.game}: cross-play, {result.episodes} episodes per cell", color=INK)
-    with replacing(path) as partial:
-        figure.savefig(partial, format=os.fspath(path).rsplit(".", 1)[-1])
+    charts.save(figure, path)
 
 
 def _matrix(

@@ -9,17 +9,15 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from coplay.core.errors import UserError
-from coplay.core.files import replacing
-from coplay.games.drawing import FAINT_INK, GRID, INK, seat_colour
+from coplay.games.drawing import FAINT_INK, INK, seat_colour
 from coplay.matches.statistics import bootstrap_interval, iqm
+from coplay.reports import charts
 
-WIDTH, HEIGHT, DPI = 900, 540, 100  # pixels of a picture, and its dots per inch
+WIDTH, HEIGHT = 9.0, 5.4  # inches of a picture
 
 
 def learning_curve(
@@ -50,9 +48,7 @@ def learning_curve(
         )
     seeds = len({seed for line in [team, *of_seat] for runs in line.values() for seed in runs})
 
-    layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1)
-    figure = Figure(figsize=(WIDTH / DPI, HEIGHT / DPI), dpi=DPI, layout=layout)
-    FigureCanvasAgg(figure)
+    figure = charts.new_figure(WIDTH, HEIGHT, roomy=True)
     axes = figure.add_subplot()
     for seat, values in enumerate(of_seat):
         means = {step: float(np.mean(list(runs.values()))) for step, runs in values.items()}
@@ -71,8 +67,7 @@ def learning_curve(
         axes.axhline(value, color=FAINT_INK, linewidth=1.1, linestyle=(0, (5, 3)), zorder=1.5)
     _style(figure, axes, title, note)
     _name_references(axes, references or {})
-    with replacing(path) as partial:
-        figure.savefig(partial, format=os.path.splitext(path)[1][1:] or "png", dpi=DPI)
+    charts.save(figure, path)
 
 
 def _by_step(rows: Sequence[Mapping[str, Any]], key: str) -> dict[float, dict[Any, float]]:
@@ -115,23 +110,16 @@ def _style(figure: Figure, axes: Axes, title: str, note: str) -> None:
     axes.set_ylabel("reward per episode", fontsize=11, color=INK)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, steps=[1, 2, 5, 10]))
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    axes.grid(axis="y", color=GRID, linewidth=0.8)
-    axes.set_axisbelow(True)
+    charts.make_plain(axes, labelsize=10, length=3)
     axes.margins(x=0.01, y=0.06)
-    axes.tick_params(colors=INK, labelsize=10, length=3, color=FAINT_INK)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(FAINT_INK)
     handles, labels = axes.get_legend_handles_labels()
     order = [len(labels) - 1, *range(len(labels) - 1)]  # the team first
-    figure.legend(
+    charts.legend_below(
+        figure,
         [handles[i] for i in order],
         [labels[i] for i in order],
-        loc="outside lower center",
         ncols=min(len(labels), 8),
         columnspacing=1.4,
-        frameon=False,
-        fontsize=10,
-        labelcolor=INK,
     )
 
 

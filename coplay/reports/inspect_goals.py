@@ -187,7 +187,7 @@ def _page(out: Path, seen: SeenGoals, figures: dict[str, Any], variance: np.ndar
         other = one["filter"] or {"steps": None, "share": None}
         rows.append(
             (
-                *(name, str(one["probe"]["lives"]), number(one["probe"]["steps"])),
+                *(name, str(one["probe"]["segments"]), number(one["probe"]["steps"])),
                 *(number(one["probe"]["share"]), number(other["steps"]), number(other["share"])),
             )
         )
@@ -210,7 +210,7 @@ def _page(out: Path, seen: SeenGoals, figures: dict[str, Any], variance: np.ndar
             "Left: by step. Right: how many actions are seen until a co-player is recognised.",
         ),
         page.table(
-            ("co-player", "lives", "actions seen", "share", "filter: actions", "filter: share"),
+            ("co-player", "segments", "actions seen", "share", "filter: actions", "filter: share"),
             rows,
         ),
         *charts.shown(

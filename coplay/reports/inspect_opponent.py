@@ -36,7 +36,7 @@ def write(out: Path, seen: SeenGoals) -> dict[str, Any]:
             "action",
             "count",
             "ratio",
-            "foreseen",
+            "predicted",
             "precision",
             "recall",
             "f1",
@@ -76,8 +76,8 @@ def _accuracy(log_probs: np.ndarray, action: np.ndarray, mask: np.ndarray) -> Ac
 
 
 def _best(probs: np.ndarray, action: np.ndarray, mask: np.ndarray) -> Accuracy:
-    """The filter's accuracy. Its ties are exact and many: which of equally probable actions is
-    foreseen is drawn, so that no action is foreseen for its number."""
+    """The filter's accuracy. Its ties are exact and many: one of equally probable actions is
+    sampled, so that no action is preferred for its number."""
     uniform = np.random.default_rng(0).random(probs.shape) * 1e-5
     return _accuracy(np.log(np.maximum(probs, 1e-9)) + uniform, action, mask)
 
@@ -128,7 +128,7 @@ def _draw_confusion(path: Path, ours: dict[str, Accuracy], names: tuple[str, ...
         share = confusion / np.maximum(confusion.sum(1, keepdims=True), 1)
         charts.matrix(one, share, names if one is axes[0] else [""] * len(names), names)
         one.set_title(f"{kind}: {int(found.counts.sum())} samples", fontsize=11, color=INK)
-        one.set_xlabel("foreseen", color=INK)
+        one.set_xlabel("predicted", color=INK)
     axes[0].set_ylabel("taken", color=INK)
     charts.save(figure, path)
 
@@ -147,7 +147,7 @@ def _draw_classes(
         predicted = (
             np.asarray(found.confusion).mean(0) * len(names) / max(float(found.counts.sum()), 1.0)
         )
-        top.bar(place + 0.2, predicted, 0.4, color=charts.colour(1), label="foreseen")
+        top.bar(place + 0.2, predicted, 0.4, color=charts.colour(1), label="predicted")
         top.set_title(kind, fontsize=11, color=INK)
         below.bar(place, found.recall, 0.6, color=charts.colour(0), label="recall")
         if best is not None:
@@ -259,12 +259,12 @@ def _page(out: Path, seen: SeenGoals, figures: dict[str, Any], ours: dict[str, A
         *charts.shown(
             out / "confusion.png",
             "Confusion",
-            "Rows: actions that were taken; columns: what was foreseen, as shares of the row.",
+            "Rows: actions that were taken; columns: what was predicted, as shares of the row.",
         ),
         *charts.shown(
             out / "classes.png",
-            "Actions taken and foreseen, and recall",
-            "A model that foresees only the most frequent action shows here. Black marks: the best "
+            "Actions taken and predicted, and recall",
+            "A model that predicts only the most frequent action shows here. Black marks: the best "
             "possible filter's recall.",
         ),
         *charts.shown(

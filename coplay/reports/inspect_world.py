@@ -34,7 +34,7 @@ def write(out: Path, seen: SeenWorld) -> dict[str, Any]:
     out.mkdir(parents=True, exist_ok=True)
     samples, model = seen.samples, seen.model
     errors = step_errors(model, samples)
-    names = plane_names(seen)
+    names = seen.game.plane_names
     found: dict[str, Any] = dict(figures(errors, samples))
     found["planes"] = {
         name: {"mse": float(errors.squared[:, k].mean()), "psnr": psnr(errors.squared[:, k])}
@@ -60,7 +60,7 @@ def write(out: Path, seen: SeenWorld) -> dict[str, Any]:
         ),
     )
     rewards = _rewards(errors, samples)
-    charts.write_csv(out / "rewards.csv", ("true", "steps", "right", "mean_foreseen"), rewards)
+    charts.write_csv(out / "rewards.csv", ("true", "steps", "right", "mean_predicted"), rewards)
     _draw_planes(out / "planes.png", found)
     _draw_horizon(out / "horizon.png", by_horizon)
     _draw_calibration(out / "calibration.png", seen)
@@ -79,15 +79,6 @@ def write(out: Path, seen: SeenWorld) -> dict[str, Any]:
         _draw_training(out / "training.png", seen.rows)
     _page(out, seen, found)
     return found
-
-
-def plane_names(seen: SeenWorld) -> list[str]:
-    """What the planes of an ego view show."""
-    seats, planes = seen.game.seats, seen.samples.planes.shape[-1]
-    players = ["I", *(f"player +{k}" for k in range(1, seats))]
-    kinds = {3: ["walls", "stags", "hares"], 2: ["walls", "drifts"]}
-    rest = kinds.get(planes - seats, ["walls", *(f"thing {k}" for k in range(1, planes - seats))])
-    return players + rest
 
 
 def _by_horizon(far: OpenLoopErrors) -> list[dict[str, Any]]:
@@ -176,7 +167,7 @@ def _draw_rewards(path: Path, errors: StepErrors, samples: Any) -> None:
     left.plot(ends, ends, color=FAINT_INK, linewidth=1)
     left.scatter(samples.reward + spread[0], errors.reward + spread[1], s=4, alpha=0.3)
     left.set_xlabel("true reward", color=INK)
-    left.set_ylabel("foreseen", color=INK)
+    left.set_ylabel("predicted", color=INK)
     left.set_title("rewards (points spread a little)", fontsize=11, color=INK)
     right.hist(errors.reward_error, bins=40, color=charts.colour(0))
     right.set_yscale("log")
@@ -224,7 +215,7 @@ def _draw_training(path: Path, rows: list[dict[str, Any]]) -> None:
 
 def _draw_steps(path: Path, seen: SeenWorld, errors: StepErrors, rows: np.ndarray) -> None:
     """Board, true next board, raw probabilities, error: a line of four for each step."""
-    samples, names = seen.samples, plane_names(seen)
+    samples, names = seen.samples, seen.game.plane_names
     now = jnp.asarray(samples.planes[rows], jnp.float32)
     beliefs = seen.model(now, jnp.asarray(samples.action[rows]))
     raw = np.asarray(expected_board(now, beliefs))
@@ -241,7 +232,7 @@ def _draw_steps(path: Path, seen: SeenWorld, errors: StepErrors, rows: np.ndarra
         titles = (
             f"step {samples.time[row]}: {done}",
             f"next (reward {samples.reward[row]:.3g})",
-            f"foreseen, raw (reward {errors.reward[row]:.3g})",
+            f"predicted, raw (reward {errors.reward[row]:.3g})",
             f"error (MSE {errors.squared[row].mean():.1e})",
         )
         for one, planes, title in zip(axes[4 * line :], four, titles, strict=False):
@@ -333,7 +324,7 @@ def _page(out: Path, seen: SeenWorld, found: dict[str, Any]) -> None:
             "Calibration",
             "What is given a probability comes true so often.",
         ),
-        *charts.shown(out / "rewards.png", "Rewards", "True and foreseen rewards."),
+        *charts.shown(out / "rewards.png", "Rewards", "True and predicted rewards."),
         *charts.shown(
             out / "chosen.png",
             "Chosen steps",

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 from coplay.algorithms.hop_plus.learner import HopPlus
 from coplay.algorithms.hop_plus.models import HopPlusState
 from coplay.core.errors import UserError
-from coplay.core.game import Game
+from coplay.core.game import Game, require_horizon
 from coplay.games.registry import game_parts
 from coplay.matches.bayes_filter import Filtered
-from coplay.matches.dataset import Dataset, Samples, horizon_of, load_dataset, samples_of
+from coplay.matches.dataset import Dataset, Samples, load_dataset, samples_of
 from coplay.models.goal_codes import GoalModel
 from coplay.models.world_model import WorldModel
 from coplay.training.collect import collect
@@ -59,7 +59,7 @@ def seen_goals(
     title: str, model: GoalModel, dataset: Dataset, rows: list[dict[str, Any]]
 ) -> SeenGoals:
     samples = samples_of(dataset)
-    chunks = chunk_samples(samples, horizon_of(dataset.game), model.memory_size)
+    chunks = chunk_samples(samples, require_horizon(dataset.game), model.memory_size)
     return SeenGoals(
         title=title,
         game=dataset.game,

@@ -23,11 +23,15 @@ def policy_shift(
 ) -> dict[str, Float[Array, " seat"]]:
     """How the policies moved, from log-policies before and after an update on the same samples.
 
-    moved_kl: KL(old || new) of each agent. moved_kl_joint: of all agents together, which is the sum
-    over those that act, because they choose independently given what they see. moved_ess: the
-    effective sample size (Σw)² / (n Σw²) of the joint ratio w = Π_i new/old, as a share.
-    moved_others: mean |Π_{j≠i} new_j/old_j - 1|: how much what the others do moved. moved_clip: the
-    share of an agent's ratios outside of 1 ± clip. Joint numbers are the same for every agent.
+    policy_shift_kl: KL(old || new) of each agent.
+    policy_shift_kl_joint: KL of all agents together. It is the sum over the agents that act,
+        because they choose independently given what they see.
+    policy_shift_ess: the effective sample size (Σw)² / (n Σw²) of the joint ratio
+        w = Π_i new/old, as a share.
+    policy_shift_others: mean |Π_{j≠i} new_j/old_j - 1|: how much the others' policies changed.
+    policy_shift_clip: the share of an agent's ratios outside of 1 ± clip.
+
+    Joint numbers are the same for every agent.
     """
     seats = action.shape[1]
     kl = jnp.where(acting, categorical.kl(old, new), 0.0)
@@ -41,11 +45,11 @@ def policy_shift(
     others = jnp.abs(jnp.exp(joint[:, None] - log_ratio) - 1)
     outside = (jnp.abs(jnp.exp(log_ratio) - 1) > clip).astype(jnp.float32)
     return {
-        "moved_kl": masked_mean(kl, acting, 0),
-        "moved_kl_joint": jnp.full(seats, masked_mean(jnp.sum(kl, axis=1), someone, None)),
-        "moved_ess": jnp.full(seats, ess),
-        "moved_others": masked_mean(others, acting, 0),
-        "moved_clip": masked_mean(outside, acting, 0),
+        "policy_shift_kl": masked_mean(kl, acting, 0),
+        "policy_shift_kl_joint": jnp.full(seats, masked_mean(jnp.sum(kl, axis=1), someone, None)),
+        "policy_shift_ess": jnp.full(seats, ess),
+        "policy_shift_others": masked_mean(others, acting, 0),
+        "policy_shift_clip": masked_mean(outside, acting, 0),
     }
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from coplay.core.config import Config, NonNegativeFloat, PositiveFloat, PositiveInt, Share, only_if
 from coplay.core.errors import UserError
+from coplay.search.mctx_backend import require_mctx
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,8 @@ class SearchConfig(Config):
     exploration: Annotated[NonNegativeFloat, only_if(".kind", "puct")] = 1.25
     """c of PUCT (the paper: 1 in Stag Hunt, 15 in Snowdrift, both with raw Q)."""
     backend: Literal["coplay", "mctx"] = "coplay"
-    """Whose trees grow: our own, or those of mctx, which are slower. Both find the same."""
+    """Whose trees grow: our own, or those of mctx, which are slower (an extra: coplay[mctx]). Both
+    find the same."""
     resample: bool = False
     """Sample co-players' actions at each visit instead of once per edge. It is slower, and it does
     not plan against known coin flips, which makes values optimistic."""
@@ -57,6 +59,8 @@ class SearchConfig(Config):
             )
         if self.resample and self.backend == "mctx":
             raise UserError("resample has trees of its own: leave out backend=mctx")
+        if self.backend == "mctx":
+            require_mctx()
 
     @property
     def trees(self) -> int:

@@ -1,15 +1,32 @@
-"""Trees of mctx: the reference for those of `coplay.search.tree`, selectable in their place."""
+"""Trees of mctx: the reference for those of `coplay.search.tree`, selectable in their place.
+
+mctx is an extra: it is imported only when a search uses it.
+"""
 
 import functools
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import mctx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from coplay.core.errors import UserError
 from coplay.search.selection import FIRST, Rules
 from coplay.search.tree import Embedding, Evaluation, Model
+
+
+def require_mctx() -> Any:
+    """The module mctx; a user error that says how to install it if it is missing."""
+    try:
+        import mctx
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] != "mctx":
+            raise
+        raise UserError(
+            "backend=mctx needs mctx, which is not installed: pip install 'coplay[mctx]', or leave "
+            "backend out"
+        ) from None
+    return mctx
 
 
 def grow_mctx(
@@ -21,6 +38,7 @@ def grow_mctx(
     rules: Rules,
 ) -> Any:
     """The tree of mctx after all simulations; `key` is for its noise that breaks ties."""
+    mctx = require_mctx()
 
     def expand(_: Any, key: Any, action: Int[Array, " tree"], embedding: Embedding) -> tuple:
         taken, after = model.step_model(action, embedding, model.observe(embedding, None), None)
@@ -68,7 +86,7 @@ def _scores(tree: Any, node: Int[Array, ""], rules: Rules) -> Float[Array, " act
     """[action] Q as PUCT adds it up, of one node of one tree."""
     visits = tree.children_visits[node]
     if rules.normalise:
-        q = mctx.qtransform_by_parent_and_siblings(tree, node)
+        q = require_mctx().qtransform_by_parent_and_siblings(tree, node)
     else:
         q = jnp.where(visits > 0, tree.qvalues(node), 0.0)
     if not rules.sweep:

@@ -13,12 +13,12 @@ from jaxtyping import Array, Bool, PRNGKeyArray
 
 from coplay.algorithms.scripted import Mix
 from coplay.core.errors import UserError
-from coplay.core.game import Game
+from coplay.core.game import Game, require_horizon
 from coplay.core.goals import hindsight
 from coplay.core.group import Group, group_players
 from coplay.games.adapters.worker_game import WorkerGame
 from coplay.games.registry import game_parts
-from coplay.matches.dataset import Dataset, Episodes, horizon_of
+from coplay.matches.dataset import Dataset, Episodes
 from coplay.matches.match import one_step
 from coplay.matches.rollout import Table, new_table
 from coplay.training.players import make_player
@@ -38,7 +38,7 @@ def collect(game_name: str, game_config: Any, mix: str, samples: int, seed: int 
         raise UserError(f"samples must be at least 1, not {samples}")
     if isinstance(game, WorkerGame):
         raise UserError(f"'{game.name}' runs in worker processes, whose states cannot be kept")
-    horizon = horizon_of(game)
+    horizon = require_horizon(game)
     play = jax.jit(lambda game, group, key: play_whole(game, group, key, COPIES, horizon))
     parts: list[Episodes] = []
     found, number = 0, 0

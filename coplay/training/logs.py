@@ -1,4 +1,5 @@
-"""Logs of a run: `metrics.jsonl` is the record, TensorBoard shows the same numbers.
+"""Logs of a run: `metrics.jsonl` is the record, TensorBoard shows the same numbers and explains
+each metric.
 
 A row is one iteration of one seed. On resume the record is cut back to what it held at the
 checkpoint and TensorBoard's files are made anew from it, so nothing appears twice.
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from tensorboardX import SummaryWriter
+
+from coplay.training.metrics import describe
 
 NOT_METRICS = ("step", "seed", "seconds")
 
@@ -34,6 +37,7 @@ class Logs:
             )
             for seed in seeds
         }
+        self.described: set[tuple[int, str]] = set()  # (seed, metric)
         for row in read_rows(self.path):
             self._show(row)
         self.file = open(self.path, "a", buffering=1 << 16)  # noqa: SIM115 (lives as long as the run)
@@ -49,10 +53,14 @@ class Logs:
             self._show(clean)
 
     def _show(self, row: dict[str, Any]) -> None:
-        writer = self.writers[row["seed"]]
+        seed, step = row["seed"], row["step"]
         for name, value in row.items():
             if name not in NOT_METRICS and value is not None:
-                writer.add_scalar(name, value, row["step"])
+                # TensorBoard reads a description where a metric first appears.
+                new = (seed, name) not in self.described
+                words = describe(name) or "" if new else ""
+                self.described.add((seed, name))
+                self.writers[seed].add_scalar(name, value, step, summary_description=words)
 
     def size(self) -> int:
         """Bytes of the record, all of them safely on disk."""

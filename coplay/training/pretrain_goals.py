@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from coplay.core.errors import UserError
-from coplay.core.game import Observation
+from coplay.core.game import Observation, require_horizon
 from coplay.matches.bayes_filter import Filtered, filtered
-from coplay.matches.dataset import Dataset, Samples, horizon_of, packed, samples_of
+from coplay.matches.dataset import Dataset, Samples, packed, samples_of
 from coplay.models.goal_codes import GoalModel, Steps, new_goal_model, refuse_unknown_features
 from coplay.models.goal_loss import goal_loss
 from coplay.models.opponent_model import rank
@@ -137,7 +137,7 @@ def pretrain_goals(
 ) -> dict[str, Any]:
     """Train, measure on held-out episodes, write the folder; the summary."""
     source = DataSplit.of(data, dataset, options)
-    length = horizon_of(dataset.game)
+    length = require_horizon(dataset.game)
     start = fresh_model(dataset, config, options.seed)
     chunks, test = (
         chunk_samples(samples_of(part, config.discount), length, start.memory_size)

@@ -120,12 +120,12 @@ class Trainer:
         self.recent: list[dict[str, np.ndarray]] = []
         self.rewards = [math.nan] * self.game.seats
         self.stop = threading.Event()
-        host = (
+        workers = (
             WorkerBlocks(self.game, run, self.seeds) if isinstance(self.game, WorkerGame) else None
         )
-        self.host: WorkerBlocks | None = host
+        self.workers: WorkerBlocks | None = workers
         # Nothing is gained by long blocks where every step leaves the compiled program.
-        self.block = 1 if host else run.block
+        self.block = 1 if workers else run.block
         for note in self.game.notes:
             watcher.say(f"note: {note}")
         if goes_on:
@@ -180,7 +180,7 @@ class Trainer:
         if self.config.run.evaluate_every:
             self.evaluations.go_on(self.step)
         self.watcher.say(f"going on at step {self.step}")
-        if self.host:
+        if self.workers:
             self.watcher.say(
                 f"the state of {self.game.name} cannot be saved: its environments begin new "
                 "episodes, so the run goes on, but not bit for bit"
@@ -201,8 +201,8 @@ class Trainer:
                         self._run_phase()
             finally:
                 self.logs.close()
-                if self.host:
-                    self.host.close()
+                if self.workers:
+                    self.workers.close()
             return self._summarise()
         except WorkerFailed as error:
             raise RunStopped(
@@ -241,7 +241,7 @@ class Trainer:
                 self._log(*pending)
             pending = (counts, count)
             self.iteration += count
-            if self.host:  # its blocks are done when they return
+            if self.workers:  # its blocks are done when they return
                 self._log(*pending)
                 pending = None
             due = self.step - saved_at >= run.checkpoint_every
@@ -270,8 +270,8 @@ class Trainer:
         begun = time.perf_counter()
         run = self.config.run
         compiled: Any
-        if self.host:
-            compiled = self.host.make_block(phase, self.state)
+        if self.workers:
+            compiled = self.workers.make_block(phase, self.state)
         else:
             block = jax.jit(make_block(phase, run.rollout, run.block), donate_argnums=2)
             number = np.int32(0)

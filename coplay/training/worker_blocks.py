@@ -5,7 +5,8 @@ environments. The trajectory that comes of it goes into the learners' own compil
 """
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,10 +19,96 @@ from coplay.core.trajectory import Trajectory
 from coplay.games.adapters.worker_game import WorkerGame, state_of
 from coplay.games.adapters.workers.pool import Pool
 from coplay.matches.rollout import Table, act_all, nothing_done
-from coplay.matches.worker_rollout import Drawn, draw, trajectory_shapes, worker_rollout
+from coplay.matches.worker_rollout import (
+    ActionNoise,
+    action_noise,
+    trajectory_shapes,
+    worker_rollout,
+)
 from coplay.training.block import Counts, TrainState, groups_of, learn
 from coplay.training.config import RunConfig
 from coplay.training.phases import Phase
+
+
+class Iteration(NamedTuple):
+    """The compiled programs of one iteration of one seed.
+
+    begin: (key, number of the iteration, streams) -> noise of the rollout, key of the update.
+    act: (game, others, learners, table, noise, step) -> actions, log-probabilities, memories,
+        recorded. update: (game, learners, trajectory, key, progress) -> learners, counts.
+    seated: the seats of each group at the table, learners first.
+    """
+
+    begin: Callable[..., Any]
+    act: Callable[..., Any]
+    update: Callable[..., Any]
+    seated: list[tuple[int, ...]]
+
+
+def act_in_seats(
+    phase: Phase,
+    game: WorkerGame,
+    others: tuple[Group, ...],
+    learners: tuple[LearnerState, ...],
+    table: Table,
+    noise: ActionNoise,
+    step: Int[Array, ""],
+) -> tuple[Any, Any, Any, Any]:
+    """What all seats of all copies do in a step of a rollout."""
+    groups = groups_of(Phase(phase.start, phase.entries, phase.learners, others), learners)
+    game.refuse_noticing(groups)
+    _, action, log_policy, _, memory = act_all(
+        game, groups, noise.keys[step], noise.uniform[step], table
+    )
+    recorded = {g.seats: g.record(mine) for g, mine in zip(groups, memory, strict=True)}
+    return action, log_policy, memory, recorded
+
+
+def learn_from_views(
+    phase: Phase,
+    game: WorkerGame,
+    learners: tuple[LearnerState, ...],
+    trajectory: Trajectory,
+    key: PRNGKeyArray,
+    progress: Float[Array, ""],
+) -> tuple[tuple[LearnerState, ...], Counts]:
+    """The update, from views as the environments gave them."""
+    shown = trajectory._replace(
+        observation=game.shown(trajectory.observation),
+        final=game.shown(trajectory.final),
+        last=game.shown(trajectory.last),
+    )
+    return learn(game, phase, learners, shown, key, progress)
+
+
+def compile_iteration(
+    game: WorkerGame, phase: Phase, state: TrainState, steps: int, copies: int
+) -> Iteration:
+    """The programs for states like this one, which has a leading [seed] axis."""
+
+    @jax.jit
+    def begin(
+        key: PRNGKeyArray, number: Int[Array, ""], streams: Int[Array, " seat"]
+    ) -> tuple[ActionNoise, PRNGKeyArray]:
+        roll_key, learn_key = jax.random.split(jax.random.fold_in(key, number))
+        return action_noise(roll_key, steps, copies, streams), learn_key
+
+    one: TrainState = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), state)
+    noise, key = jax.eval_shape(begin, jax.random.key(0), np.int32(0), np.arange(game.seats))
+    acting = (game, phase.others, one.learners, one.table, noise, np.int32(0))
+    lowered = jax.jit(partial(act_in_seats, phase)).lower(*acting)
+    act = lowered.compile()
+    seated = [learner.active for learner in phase.learners if learner.active]
+    seated += [group.seats for group in phase.others]
+    recorded = jax.tree.map(
+        lambda x: jax.ShapeDtypeStruct((steps, *x.shape), x.dtype), lowered.out_info[-1]
+    )
+    shapes = trajectory_shapes(game.table, steps, copies)._replace(
+        memory=dict(zip(seated, one.table.memory, strict=True)), recorded=recorded
+    )
+    learning = (game, one.learners, shapes, key, np.float32(0))
+    update = jax.jit(partial(learn_from_views, phase)).lower(*learning).compile()
+    return Iteration(begin, act, update, seated)
 
 
 class WorkerBlocks:
@@ -36,84 +123,7 @@ class WorkerBlocks:
     ) -> Callable[..., tuple[TrainState, Counts]]:
         """A function like the one that `coplay.training.block.make_block` makes, compiled for
         states like this one."""
-        steps, copies = self.run.rollout, self.run.copies
-
-        def with_others(others: tuple[Group, ...]) -> Phase:
-            return Phase(phase.start, phase.entries, phase.learners, others)
-
-        @jax.jit
-        def begin(
-            key: PRNGKeyArray, number: Int[Array, ""], streams: Int[Array, " seat"]
-        ) -> tuple[Drawn, PRNGKeyArray]:
-            roll_key, learn_key = jax.random.split(jax.random.fold_in(key, number))
-            return draw(roll_key, steps, copies, streams), learn_key
-
-        def act(
-            game: WorkerGame,
-            others: tuple[Group, ...],
-            learners: tuple[LearnerState, ...],
-            table: Table,
-            drawn: Drawn,
-            step: Int[Array, ""],
-        ) -> tuple[Any, Any, Any, Any]:
-            groups = groups_of(with_others(others), learners)
-            game.refuse_noticing(groups)
-            _, action, log_policy, _, memory = act_all(
-                game, groups, drawn.keys[step], drawn.uniform[step], table
-            )
-            recorded = {g.seats: g.record(mine) for g, mine in zip(groups, memory, strict=True)}
-            return action, log_policy, memory, recorded
-
-        def update(
-            game: WorkerGame,
-            learners: tuple[LearnerState, ...],
-            trajectory: Trajectory,
-            key: PRNGKeyArray,
-            progress: Float[Array, ""],
-        ) -> tuple[tuple[LearnerState, ...], Counts]:
-            shown = trajectory._replace(
-                observation=game.shown(trajectory.observation),
-                final=game.shown(trajectory.final),
-                last=game.shown(trajectory.last),
-            )
-            return learn(game, phase, learners, shown, key, progress)
-
-        one: TrainState = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), state)
-        drawn, key = jax.eval_shape(
-            begin, jax.random.key(0), np.int32(0), np.arange(self.game.seats)
-        )
-        acting = (self.game, phase.others, one.learners, one.table, drawn, np.int32(0))
-        lowered = jax.jit(act).lower(*acting)
-        compiled_act = lowered.compile()
-        seated = [learner.active for learner in phase.learners if learner.active]
-        seated += [group.seats for group in phase.others]
-        recorded = jax.tree.map(
-            lambda x: jax.ShapeDtypeStruct((steps, *x.shape), x.dtype), lowered.out_info[-1]
-        )
-        shapes = trajectory_shapes(self.game.table, steps, copies)._replace(
-            memory=dict(zip(seated, one.table.memory, strict=True)), recorded=recorded
-        )
-        learning = (self.game, one.learners, shapes, key, np.float32(0))
-        compiled_update = jax.jit(update).lower(*learning).compile()
-
-        def one_seed(
-            index: int, state: TrainState, key: PRNGKeyArray, number: int, total: int, rest: tuple
-        ) -> tuple[TrainState, Counts]:
-            game, others, streams = rest
-            assert self.pool is not None
-            drawn, learn_key = begin(key, np.int32(number), streams)
-
-            def play(table: Table, step: int) -> tuple[Any, Any, Any, Any]:
-                return compiled_act(game, others, state.learners, table, drawn, np.int32(step))
-
-            table, trajectory = worker_rollout(play, self.pool, index, state.table, steps)
-            remembered = dict(zip(seated, state.table.memory, strict=True))
-            trajectory = trajectory._replace(memory=remembered)
-            progress = np.float32(number / total)
-            learners, counts = compiled_update(
-                game, state.learners, trajectory, learn_key, progress
-            )
-            return TrainState(learners, table), counts
+        programs = compile_iteration(self.game, phase, state, self.run.rollout, self.run.copies)
 
         def block(
             game: WorkerGame,
@@ -130,15 +140,39 @@ class WorkerBlocks:
                 states = self._begin(states, int(first))
             rows = []
             for number in range(int(first), int(first) + int(iterations)):
-                done = [
-                    one_seed(i, one, keys[i], number, int(total), (game, others, streams))
-                    for i, one in enumerate(states)
-                ]
+                done = []
+                for seed, one in enumerate(states):
+                    noise, key = programs.begin(keys[seed], np.int32(number), streams)
+                    progress = np.float32(number / int(total))
+                    given = (noise, key, progress)
+                    done.append(self._iterate(programs, game, others, seed, one, given))
                 states = [one for one, _ in done]
                 rows.append(_stack([counts for _, counts in done]))
             return _stack(states), _stack(rows)
 
         return block
+
+    def _iterate(
+        self,
+        programs: Iteration,
+        game: WorkerGame,
+        others: tuple[Group, ...],
+        seed: int,
+        state: TrainState,
+        given: tuple[ActionNoise, PRNGKeyArray, np.float32],
+    ) -> tuple[TrainState, Counts]:
+        """A rollout and an update of one seed. given: noise, key of the update, progress."""
+        assert self.pool is not None
+        noise, key, progress = given
+
+        def play(table: Table, step: int) -> tuple[Any, Any, Any, Any]:
+            return programs.act(game, others, state.learners, table, noise, np.int32(step))
+
+        table, trajectory = worker_rollout(play, self.pool, seed, state.table, self.run.rollout)
+        remembered = dict(zip(programs.seated, state.table.memory, strict=True))
+        trajectory = trajectory._replace(memory=remembered)
+        learners, counts = programs.update(game, state.learners, trajectory, key, progress)
+        return TrainState(learners, table), counts
 
     def _begin(self, states: list[TrainState], iteration: int) -> list[TrainState]:
         """Start the workers; every environment begins an episode, whatever the states were."""

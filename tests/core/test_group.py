@@ -104,7 +104,7 @@ def test_arrays_are_stacked_unless_they_are_the_very_same() -> None:
     one, two = network(1), network(2)
     (apart,) = group_players([one, two, one])
     assert not apart.shared
-    weight = apart.player.actor.layers[0].weight
+    weight = apart.player.actor.layers[0].weight  # type: ignore[attr-defined]
     assert weight.shape[0] == 3
     for seat, player in enumerate((one, two, one)):
         assert (weight[seat] == player.actor.layers[0].weight).all()

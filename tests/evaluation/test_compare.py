@@ -85,13 +85,13 @@ def test_non_stationarity_stands_beside_the_results(
     metrics = RunFolder(paths[1]).metrics_file
     rows = [json.loads(line) for line in metrics.read_text().splitlines()]
     for row in rows:  # 12 points at steps 10 to 120: the last quarter is 100, 110, 120
-        row |= {"moved_kl/seat_0": row["step"], "moved_kl/seat_1": row["step"] + 2.0}
+        row |= {"policy_shift_kl/seat_0": row["step"], "policy_shift_kl/seat_1": row["step"] + 2.0}
         row |= {"diversity/seat_0": None if row["step"] == 120 else 1.0, "moved/seat_0": 7.0}
     metrics.write_text("".join(json.dumps(row) + "\n" for row in rows))
     given = ["compare", *map(str, paths), "--out", str(tmp_path / "out")]
     assert cli.run([*given, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["non_stationarity"]["stag-hunt"]
-    assert found == {"ppo": {}, "mappo": {"moved_kl": 111.0, "diversity": 1.0}}
+    assert found == {"ppo": {}, "mappo": {"policy_shift_kl": 111.0, "diversity": 1.0}}
     assert cli.run(given) == 0
     assert "111.0000" in capsys.readouterr().out
 

@@ -46,9 +46,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
 def test_every_cell_is_what_matches_give(runs: tuple[str, str]) -> None:
     one, other = runs
     game = make_game_of(RunFolder(Path(one)).read_config())
-    programs = _play_episodes._cache_size()
+    play: Any = _play_episodes
+    programs = play._cache_size()
     result = cross_play(game, runs, EPISODES, seed=3)
-    assert _play_episodes._cache_size() == programs + 1, "players alike need one program"
+    assert play._cache_size() == programs + 1, "players alike need one program"
     names = [f"{one}@seed=0", f"{one}@seed=1", other]
     assert result.players == names and result.episodes == 42
     for row, column in ((0, 1), (2, 0)):

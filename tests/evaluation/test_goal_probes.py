@@ -27,7 +27,7 @@ def test_recognition_counts_actions_until_it_is_sure() -> None:
     time = np.array([0, 1, 2, 0, 1, 0, 1, 2])
     given = np.array([0.3, 0.95, 0.5, 0.2, 0.8, 0.1, 0.2, 0.9])
     found = recognition(given, segment, time)
-    assert (found.chunks, found.steps) == (3, 1.5) and found.share == 2 / 3
+    assert (found.segments, found.steps) == (3, 1.5) and found.share == 2 / 3
     counts, share = by_step(given > 0.6, time, 4)
     np.testing.assert_array_equal(counts, [3, 3, 2, 0])
     np.testing.assert_allclose(share, [0, 2 / 3, 1 / 2, 0])

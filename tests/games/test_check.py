@@ -93,6 +93,14 @@ class TooManySeatPlanes(StagHunt):
     seat_planes = 3
 
 
+class MissingPlaneName(StagHunt):
+    thing_names = ("prey",)
+
+
+class NoTime(StagHunt):
+    horizon = 0
+
+
 class WideScript(StagHunt):
     @property
     def scripted(self):
@@ -123,6 +131,8 @@ class InPlace(StagHunt):
         (NarrowMask, "legal after reset must be bool[3, 7], not bool[3, 6]"),
         (PlainTuple, "observe must give an Observation, not tuple"),
         (TooManySeatPlanes, "seat_planes is 3: 3 seats need 9 planes, but there are 6"),
+        (MissingPlaneName, "plane_names has 5 names for 6 planes"),
+        (NoTime, "horizon must be at least 1, or None; it is 0"),
         (
             WideScript,
             "probabilities of scripted player 'wide' must be floating[7], not float32[9]",
@@ -179,6 +189,12 @@ class EndsAtHorizon(Quiet):
         return state, outcome._replace(terminated=outcome.terminated | outcome.truncated)
 
 
+class Overtime(Quiet):
+    """The horizon it says is shorter than its episodes."""
+
+    horizon = SMALL.horizon - 2
+
+
 class CutWhenEmpty(Quiet):
     def step(self, key, state, actions):
         state, outcome = super().step(key, state, actions)
@@ -217,7 +233,10 @@ def test_wrong_lives_are_named() -> None:
 
 
 def test_wrong_ends_are_named() -> None:
-    assert faults_of(Pension, EndsAtHorizon, CutWhenEmpty, NothingToDo, EndlessFeature) == {
+    assert faults_of(
+        Pension, EndsAtHorizon, CutWhenEmpty, NothingToDo, EndlessFeature, Overtime
+    ) == {
+        "an episode goes on beyond the horizon",
         "a seat that had left got a reward",
         "a seat is terminated but did not leave",
         "truncated although nobody is alive",
@@ -391,6 +410,6 @@ class HeedsTheGone(Unlike):
 
 
 def test_seats_that_cannot_be_renumbered() -> None:
-    check_game(Unlike(SMALL), copies=16, steps=60)
+    check_game(Unlike(SMALL), copies=16, steps=60)  # type: ignore[call-arg]
     with pytest.raises(GameCheckError, match="changes with the actions of seats that left"):
-        check_game(HeedsTheGone(SMALL), copies=16, steps=60)
+        check_game(HeedsTheGone(SMALL), copies=16, steps=60)  # type: ignore[call-arg]

@@ -293,7 +293,8 @@ def compare_all(board: str, rollout, events: Counter) -> None:
     game, rules = compiled(board)[0], Rules(**options)
     rollout = jax.tree.map(np.asarray, rollout)
     for copy in range(len(rollout[1])):
-        compare(game, rules, *jax.tree.map(lambda leaf, c=copy: leaf[c], rollout), events)
+        seen, actions, outcomes = jax.tree.map(lambda leaf, c=copy: leaf[c], rollout)
+        compare(game, rules, seen, actions, outcomes, events)
 
 
 @pytest.mark.parametrize("board", BOARDS)
@@ -404,17 +405,17 @@ def test_reset_starts_afresh_and_depends_on_the_key_alone() -> None:
         ({"height": 2, "width": 4}, "board too small: 2x4 has 8 cells for 9"),
         ({"hares": 11, "walls": 1}, "board too small: hardly any 4x4"),
         ({"strength": (1.0, 2.0)}, "strength has 2 numbers for 4 players"),
-        ({"strength": (1.0, 1.0, 1.0, -1.0)}, "strength must not be negative"),
+        ({"strength": (1.0, 1.0, 1.0, -1.0)}, "strength must be at least 0 and below inf, not -1"),
         ({"stags": 0, "hares": 0}, "needs prey"),
-        ({"height": 0}, "height must be at least 1, not 0"),
-        ({"width": -4}, "width must be at least 1, not -4"),
-        ({"players": 0}, "players must be at least 1"),
-        ({"stags": -1}, "stags must be at least 0"),
-        ({"hares": -1}, "hares must be at least 0"),
-        ({"horizon": 0}, "horizon must be at least 1"),
-        ({"walls": -1}, "walls must be at least 0"),
-        ({"view": -1}, "view must be at least 0"),
-        ({"end_after_first_hunt": -1}, "end_after_first_hunt must be at least 0"),
+        ({"height": 0}, "height must be between 1 and 32000, not 0"),
+        ({"width": -4}, "width must be between 1 and 32000, not -4"),
+        ({"players": 0}, "players must be between 1 and 32000"),
+        ({"stags": -1}, "stags must be between 0 and 32000"),
+        ({"hares": -1}, "hares must be between 0 and 32000"),
+        ({"horizon": 0}, "horizon must be between 1 and 32000"),
+        ({"walls": -1}, "walls must be between 0 and 32000"),
+        ({"view": -1}, "view must be between 0 and 32000"),
+        ({"end_after_first_hunt": -1}, "end_after_first_hunt must be between 0 and 32000"),
     ],
 )
 def test_clear_errors(options: dict[str, Any], message: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from coplay.core.errors import UserError
 from coplay.core.player import Player as AnyPlayer
-from coplay.games.registry import make_game
+from coplay.games.stag_hunt import StagHuntConfig
 from coplay.matches.bayes_filter import filtered
 from coplay.matches.dataset import Dataset, samples_of
 from coplay.training.collect import collect
@@ -26,7 +26,7 @@ PLAIN = {
 
 @cache
 def collected() -> Dataset:
-    return collect("stag-hunt", make_game("stag-hunt", **FIELDS).config, "ns,nh,random", 300, 3)
+    return collect("stag-hunt", StagHuntConfig(**FIELDS), "ns,nh,random", 300, 3)
 
 
 def plain_rows(dataset: Dataset) -> list[tuple]:
@@ -91,7 +91,7 @@ def test_filter_and_samples_agree_with_exact_fractions() -> None:
     ("mix", "best", "known"), [("ns,nh,random", 0.50, 0.52), ("ns,nh", 0.87, 0.92)]
 )
 def test_best_accuracy_on_4x4(mix: str, best: float, known: float) -> None:
-    dataset = collect("stag-hunt", make_game("stag-hunt").config, mix, 50_000, 0)
+    dataset = collect("stag-hunt", StagHuntConfig(), mix, 50_000, 0)
     action, ours = samples_of(dataset).action[:, 0], filtered(dataset, players_of(dataset))
     assert abs((ours.action.argmax(1) == action).mean() - best) < 0.015
     assert abs((ours.known.argmax(1) == action).mean() - known) < 0.015

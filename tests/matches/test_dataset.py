@@ -11,7 +11,7 @@ import pytest
 
 from coplay.cli.main import run
 from coplay.core.errors import UserError
-from coplay.games.registry import make_game
+from coplay.games.snowdrift import SnowdriftConfig
 from coplay.matches import dataset as module
 from coplay.matches.dataset import Dataset, load_dataset, packed, samples_of, save_dataset
 from coplay.training.collect import collect
@@ -21,7 +21,7 @@ SMALL = {"height": 3, "width": 3, "players": 2, "drifts": 3, "horizon": 6}
 
 @cache
 def collected() -> Dataset:
-    return collect("snowdrift", make_game("snowdrift", **SMALL).config, "nd,exploiter", 200, 1)
+    return collect("snowdrift", SnowdriftConfig(**SMALL), "nd,exploiter", 200, 1)
 
 
 def test_a_dataset_comes_back_as_it_was_kept(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_at_the_start_nothing_is_added() -> None:
     x, context, nothing = normal(4, 4), normal(4, LATENT), jnp.zeros((4, 0))
     plain, _ = step(NETWORK, x, nothing)
     for which in ("last", "all"):
-        generated = Generated(Heads(LATENT, NETWORK, which), context)  # type: ignore[arg-type]
+        generated = Generated(Heads(LATENT, NETWORK, which), context)
         np.testing.assert_array_equal(step(NETWORK, x, nothing, generated)[0], plain)
 
 
@@ -75,7 +75,7 @@ def test_scales_multiply_what_hidden_layers_give() -> None:
     heads = noisy(lambda: Heads(LATENT, NETWORK, "last"))
     heads = eqx.tree_at(lambda h: h.head, heads, jax.tree.map(jnp.zeros_like, heads.head))
     x, context = normal(4), normal(LATENT)
-    inside = np.asarray(NETWORK.entry(x))  # type: ignore[misc]
+    inside = np.asarray(NETWORK.entry(x))
     for layer, norm, scale in zip(NETWORK.layers, NETWORK.norms, heads.scales, strict=True):
         inside = np.asarray(norm(jax.nn.relu(layer(jnp.asarray(inside)))))
         inside = inside * (1 + np.asarray(context) @ np.asarray(scale))

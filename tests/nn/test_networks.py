@@ -120,7 +120,7 @@ def make_network(
         key=key,
         hidden=hidden,
         channels=channels,
-        activation=activation,  # type: ignore[arg-type]
+        activation=activation,
         head_scale=0.01,
     )
 

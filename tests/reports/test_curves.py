@@ -76,7 +76,7 @@ def test_seeds_are_summed_up_per_step(tmp_path: Path, drawn: list[Figure]) -> No
     learning_curve(tmp_path / "c.png", rows, 3, "title")
     shown = lines(drawn[0])
     (band,) = drawn[0].axes[0].collections
-    edges = band.get_paths()[0].vertices
+    edges = np.asarray(band.get_paths()[0].vertices)
     for step in range(5):
         here = [row for row in rows if row["step"] == 1000 * step]
         team = [row["team_mean"] for row in here]

@@ -41,7 +41,7 @@ def episode(game: StagHunt) -> tuple[list[StagHuntState], np.ndarray, np.ndarray
         state, outcome = game.step(jax.random.key(1), state, joint)
         states.append(state)
         rewards.append(np.asarray(outcome.reward))
-    return states, np.stack(rewards), actions
+    return states, np.stack(rewards), np.asarray(actions)
 
 
 def test_frames_have_one_size_and_the_board_at_the_left(game, episode) -> None:
@@ -112,7 +112,7 @@ def test_gif_read_back(game, episode, tmp_path: Path) -> None:
     path = tmp_path / "new" / "episode.gif"
     write_gif(path, shown, fps=4)
     with Image.open(path) as film:
-        assert film.n_frames == 3
+        assert getattr(film, "n_frames", 1) == 3
         assert film.size == (shown[0].shape[1], shown[0].shape[0])
         assert film.info["loop"] == 0
         durations = []

@@ -33,25 +33,30 @@ def test_policy_shift_by_hand() -> None:
     joint = ratio.prod(1)[acting.any(1)]
     for i in range(SEATS):
         mine = acting[:, i]
-        np.testing.assert_allclose(found["moved_kl"][i], kl[mine, i].mean(), rtol=1e-5)
+        np.testing.assert_allclose(found["policy_shift_kl"][i], kl[mine, i].mean(), rtol=1e-5)
         others = np.delete(ratio, i, axis=1).prod(1)
         np.testing.assert_allclose(
-            found["moved_others"][i], np.abs(others - 1)[mine].mean(), rtol=1e-5
+            found["policy_shift_others"][i], np.abs(others - 1)[mine].mean(), rtol=1e-5
         )
         outside = np.abs(ratio[mine, i] - 1) > 0.2
-        np.testing.assert_allclose(found["moved_clip"][i], outside.mean(), rtol=1e-6)
+        np.testing.assert_allclose(found["policy_shift_clip"][i], outside.mean(), rtol=1e-6)
     total = np.where(acting, kl, 0).sum(1)[acting.any(1)].mean()
-    np.testing.assert_allclose(found["moved_kl_joint"], total, rtol=1e-5)
+    np.testing.assert_allclose(found["policy_shift_kl_joint"], total, rtol=1e-5)
     ess = joint.sum() ** 2 / (len(joint) * (joint**2).sum())
-    np.testing.assert_allclose(found["moved_ess"], ess, rtol=1e-5)
+    np.testing.assert_allclose(found["policy_shift_ess"], ess, rtol=1e-5)
 
 
 def test_nothing_moved() -> None:
     old = policies()
     action, acting = np.zeros((SAMPLES, SEATS), int), np.ones((SAMPLES, SEATS), bool)
     found = shift(old, old, action, acting)
-    np.testing.assert_allclose(found["moved_ess"], 1.0, rtol=1e-6)
-    for name in ("moved_kl", "moved_kl_joint", "moved_others", "moved_clip"):
+    np.testing.assert_allclose(found["policy_shift_ess"], 1.0, rtol=1e-6)
+    for name in (
+        "policy_shift_kl",
+        "policy_shift_kl_joint",
+        "policy_shift_others",
+        "policy_shift_clip",
+    ):
         np.testing.assert_allclose(found[name], 0.0, atol=1e-6)
 
 

@@ -26,7 +26,7 @@ def slope(parameters: dict) -> dict:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_goes_downhill(kind: str) -> None:
-    config = OptimiserConfig(kind=kind, learning_rate=0.1)  # type: ignore[arg-type]
+    config = OptimiserConfig(kind=kind, learning_rate=0.1)
     parameters, state = START, make_transform(config).init(START)
     for _ in range(5):
         parameters, state = take_step(config, parameters, slope(parameters), state, 0.1)
@@ -36,7 +36,7 @@ def test_every_kind_goes_downhill(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_both_ways_take_the_same_step(kind: str) -> None:
-    config = OptimiserConfig(kind=kind, learning_rate=0.1)  # type: ignore[arg-type]
+    config = OptimiserConfig(kind=kind, learning_rate=0.1)
     gradient = slope(START)
     one, _ = take_step(config, START, gradient, make_transform(config).init(START), 0.1)
     optimiser = make_optimiser(config)

@@ -172,8 +172,7 @@ def test_the_samples_show_everything() -> None:
     for seed in range(10):
         samples = made_up(seed)
         assert not samples.alive.all()
-        for at in np.argwhere(samples.alive):
-            at = tuple(at)
+        for at in map(tuple, np.argwhere(samples.alive)):
             action = int(samples.action[at])
             new = slow_log_policy(samples.logits[at], samples.legal[at])
             old = slow_log_policy(samples.old_logits[at], samples.legal[at])

@@ -31,7 +31,7 @@ def written_by_old_version(path: Path, tree: Any) -> None:
         for place, x in jax.tree_util.tree_leaves_with_path(tree)
     }
     note = np.frombuffer(json.dumps({"phase": 0}).encode(), np.uint8)
-    np.savez(path, **{checkpoints.NOTE: note}, **arrays)  # type: ignore[arg-type]
+    np.savez(path, **{checkpoints.NOTE: note}, **arrays)
 
 
 def test_arrays_keys_and_notes_come_back(tmp_path: Path) -> None:

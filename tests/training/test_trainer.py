@@ -152,6 +152,7 @@ def test_a_stopped_run_ends_where_an_uninterrupted_one_ends(tmp_path: Path, how:
     assert stopped_at < 20480
     assert not (cut / "summary.json").exists()
     if how == signal.SIGTERM:
+        assert process.stderr is not None
         assert process.returncode == 130 and "--resume" in process.stderr.read()
     assert cli(["train", "ppo", "--resume", str(cut), "--json"]) == 0
     assert cli(["train", "ppo", *LONG, "--out", str(straight), "--json"]) == 0

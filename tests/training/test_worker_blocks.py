@@ -314,7 +314,7 @@ def test_films(whole: Path, tmp_path: Path, capsys: Any) -> None:
     coplay.train("ppo", "pettingzoo:host_envs:Painted", tmp_path / "run", **settings)
     assert cli(["watch", str(tmp_path / "run"), "--out", str(tmp_path / "e.gif")]) == 0
     with Image.open(tmp_path / "e.gif") as film:
-        assert film.n_frames == 6
+        assert getattr(film, "n_frames", 1) == 6
         film.seek(5)
         last = np.asarray(film.convert("RGB"))
     assert (last[4, :5] < 60).all() and (last[4, 5:10] == 255).all()

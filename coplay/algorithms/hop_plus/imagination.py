@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from coplay.algorithms.hop_plus.config import HopPlusConfig
 from coplay.algorithms.hop_plus.models import HopPlusState, UpdateData
-from coplay.core.game import Game, Observation
+from coplay.core.game import Game, Observation, require_horizon
 from coplay.models.code_simulator import with_codes
 from coplay.models.goal_codes import GoalModel
 from coplay.models.imagination import ImaginedRollout, Imaginer, Start
@@ -48,7 +48,7 @@ class Imagination(NamedTuple):
         game: Game = new.game
         if self.config.imagination.over == "model":
             assert state.world is not None
-            game = ImaginedGame(state.world, new.game.config.horizon)  # type: ignore[attr-defined]
+            game = ImaginedGame(state.world, require_horizon(new.game))
 
         def one_seat(
             key: PRNGKeyArray, seat: Int[Array, ""], actor: Network, identity: Array

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
 
 from coplay.algorithms.hop_plus.config import HopPlusConfig
-from coplay.core.game import Game, State
+from coplay.core.game import Game, State, require_horizon
 from coplay.core.player import SEATS, Insight, Memory, Player, View
 from coplay.models.code_simulator import CodeSimulator, with_codes
 from coplay.models.goal_codes import GoalModel
@@ -134,7 +134,7 @@ class HopPlusPlayer(Player):
         playing: Game = game
         if config.plan_over == "model":
             assert self.world is not None
-            playing = ImaginedGame(self.world, game.config.horizon)  # type: ignore[attr-defined]
+            playing = ImaginedGame(self.world, require_horizon(game))
             state = jax.vmap(imagined_state, in_axes=(None, 0))(game, view.state)
         state = for_each_draw(state, draws)
         seeds = jax.random.bits(key, (draws * copies,), jnp.uint32)

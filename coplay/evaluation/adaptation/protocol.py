@@ -19,7 +19,15 @@ from jaxtyping import Array, Bool, Float, Int, Integer, Key, PRNGKeyArray
 
 from coplay.algorithms.registry import learner_parts
 from coplay.core.compilation import use_cache
-from coplay.core.config import Config, PositiveInt, Seed, parse_fields, to_json, with_fields
+from coplay.core.config import (
+    Config,
+    PositiveInt,
+    Seed,
+    leaves,
+    parse_fields,
+    to_json,
+    with_fields,
+)
 from coplay.core.errors import UserError
 from coplay.core.game import Game
 from coplay.core.goals import hindsight
@@ -102,10 +110,10 @@ class Played(NamedTuple):
     reward: of the focal player in each step. over: the episode ended in this step.
     belief: sum over co-players of the probability it gave to their true goal (as it turned out
         later), when it decided; believed: how many co-players these are: in the game, with a goal
-        that became known. foreseen: how many co-players did what it held most probable; acted: how
-        many were in the game; best: sum over these of the probability of what each was most likely
-        to do, by the policy it acted by: the most that anybody can foresee, goals known or not. All
-        five None for players without beliefs or models.
+        that became known. predicted: how many co-players took the action it held most probable;
+        acted: how many were in the game; best: the oracle's expected number of right predictions,
+        which is the sum over these of the largest probability in the policy that each acted by.
+        All five None for players without beliefs or models.
     """
 
     reward: Float[Array, "*shape"]
@@ -166,7 +174,8 @@ def make_meeting(focal: str, against: list[str], game: Game, config: AdaptConfig
         learners[at] = learner = made[0][0]
         learner.check(game)
         learner.check_rollout(config.rollout)
-        if getattr(learner.config, "minibatches", 1) != 1:
+        counts = [x.value for x in leaves(learner.config) if x.path.endswith("minibatches")]
+        if any(count != 1 for count in counts):
             raise UserError("minibatches must be 1: there is a single game copy to learn from")
         starts.append(None if made[0][1] is None else _stacked([state for _, state in made]))
         acts.append(_acting(learner, at > 0 or config.learn, config.greedy))
@@ -195,7 +204,7 @@ def _acting(learner: Learner, exploring: bool, greedy: bool) -> Callable[[Learne
 
 def _adapting(settings: Any) -> Any:
     """A learner's configuration with the defaults for learning in a single game copy."""
-    return with_fields(settings, getattr(settings, "adapt_defaults", {}))
+    return with_fields(settings, getattr(settings, "adapt_defaults", {}), "adapt_defaults")
 
 
 def _focal_learner(
@@ -243,8 +252,10 @@ def what_learns(meeting: Meeting, config: AdaptConfig) -> dict[str, Any]:
 
 
 class KeptSteps(NamedTuple):
-    """What is kept of every step, [time, unit, ...]; `other` are the co-players. surest: the
-    probability of the action that each was most likely to choose."""
+    """What is kept of every step, [time, unit, ...]; `other` are the co-players.
+
+    oracle: the largest probability in the policy that each co-player acted by.
+    """
 
     reward: Float[Array, "time unit"]
     over: Bool[Array, "time unit"]

@@ -1,7 +1,7 @@
 """Are the seats of a game worth the same? The same player in every seat, many episodes.
 
-Seats of one episode share its luck, so what is tested is each seat's difference from the episode's
-mean over seats,
+Seats of one episode share its randomness, so the test is about each seat's difference from the
+episode's mean over seats,
 
     d_s = mean over episodes of (r_s - mean_s r_s),    z_s = d_s / stderr(d_s),
 
@@ -45,7 +45,7 @@ class SeatComparison(NamedTuple):
     detectable: float
 
 
-class Sums:
+class RewardSums:
     """Running sums over episodes of what the test needs; memory does not grow with episodes."""
 
     def __init__(self, seats: int):
@@ -109,7 +109,7 @@ def compare_seats(
 
     draw(portion) gives rewards [episode, seat] of its portion's number.
     """
-    sums = Sums(seats)
+    sums = RewardSums(seats)
     portion = 0
     while sums.count < most and (not portion or sums.count < sums.needed(advantage, comparisons)):
         sums.add(draw(portion)[: most - sums.count])

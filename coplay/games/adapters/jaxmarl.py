@@ -13,7 +13,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from coplay.core.config import Config, PositiveInt, only_if
 from coplay.core.errors import UserError, unknown
 from coplay.core.game import Game, Observation, Outcome
 from coplay.games.adapters.jaxmarl_drawing import Scene, draw_scene, scene_of, text_scene
@@ -30,7 +31,7 @@ INSTALL = "pip install 'coplay[jaxmarl]'"
 
 
 @dataclass(frozen=True)
-class JaxmarlConfig:
+class JaxmarlConfig(Config):
     """An environment of JaxMARL."""
 
     options: tuple[str, ...] = ()
@@ -38,18 +39,20 @@ class JaxmarlConfig:
 
 
 @dataclass(frozen=True)
-class SmaxConfig:
+class SmaxConfig(Config):
     """A battle of JaxMARL's SMAX."""
 
     enemies: Literal["heuristic", "players"] = "heuristic"
     """Who moves the enemies: JaxMARL's heuristic, and the seats are the allies; or players, in
     seats that follow those of the allies."""
-    attack_mode: Literal["closest", "random"] = "closest"
+    attack_mode: Annotated[Literal["closest", "random"], only_if("enemies", "heuristic")] = (
+        "closest"
+    )
     """Whom heuristic enemies attack."""
     dead: Literal["leave", "stay"] = "leave"
     """A dead unit's seat leaves the game and gets nothing more; or it stays, can only stop, sees
     zeros, and shares its side's rewards until the battle is over."""
-    max_steps: int = 100
+    max_steps: PositiveInt = 100
     """Limit of time: a battle that nobody has won is cut after this many steps and one more."""
     see_enemy_actions: bool = True
     """Whether units see what enemies in sight did last."""
@@ -133,6 +136,12 @@ class JaxmarlGame(Game):
     def seats(self) -> int:
         return len(self.counts)
 
+    @property
+    def plane_names(self) -> tuple[str, ...]:
+        state = jax.eval_shape(self.reset, jax.random.key(0))
+        planes = jax.eval_shape(self.observe, state).planes.shape[-1]
+        return tuple(f"channel {index}" for index in range(planes))
+
     def reset(self, key: PRNGKeyArray) -> JaxmarlState:
         with quiet():
             view, state = self.env.reset(key)
@@ -178,7 +187,7 @@ class JaxmarlGame(Game):
         return self.kind.global_state is not None
 
     def global_state(self, state: JaxmarlState) -> Float[Array, " number"]:
-        """Everything at once, for a critic that may see all: JaxMARL's own state of the world
+        """Everything at once, for a critic that may see all: JaxMARL's own global state
         (SMAX), else what all seats see, one after the other."""
         if self.kind.global_state is None:
             return super().global_state(state)

@@ -81,7 +81,7 @@ class Kind(NamedTuple):
     keeps_view: the observation is no function of the state, so that it has to be kept with it.
     idle: the action written down for a seat that left.
     scores: see `Game.scores`.
-    world: JaxMARL's own state of the world; None: it has none.
+    global_state: JaxMARL's own global state; None: it has none.
     """
 
     gone: Callable[[Any, EnvStep], Bool[Array, " seat"]]

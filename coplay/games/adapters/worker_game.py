@@ -1,8 +1,8 @@
 """Games that are stepped by worker processes: environments that cannot be compiled.
 
 To players, learners and tables such a game looks like any other. Its state is what the seats were
-last shown; the environments themselves stay in the workers (`coplay/host`), and rollouts and
-matches ask those for the next state where they would call `step`.
+last shown; the environments themselves stay in the worker processes (`adapters/workers`), and
+rollouts and matches ask those for the next state where they would call `step`.
 """
 
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from coplay.core.config import Config, NonNegativeInt, PositiveFloat
 from coplay.core.errors import UserError
 from coplay.core.game import Game, Observation, Outcome
 from coplay.core.group import Group
@@ -23,29 +24,23 @@ from coplay.games.adapters.workers.source import Source
 
 
 @dataclass(frozen=True)
-class WorkerConfig:
+class WorkerConfig(Config):
     """An environment stepped by worker processes."""
 
     options: tuple[str, ...] = ()
     """Keyword arguments of the environment as NAME=VALUE, e.g. N=3 max_cycles=50."""
-    workers: int = 0
+    workers: NonNegativeInt = 0
     """Worker processes among which the game copies are shared out; 0: as many as cores."""
-    timeout: float = 60.0
+    timeout: PositiveFloat = 60.0
     """Seconds that one call of an environment may take before the run is stopped."""
-
-    def __post_init__(self) -> None:
-        if self.workers < 0:
-            raise UserError(f"workers must be at least 0, not {self.workers}")
-        if self.timeout <= 0:
-            raise UserError(f"timeout must be above 0, not {self.timeout}")
 
 
 class WorkerState(NamedTuple):
     """What was last shown. seen: as the environment gave it, pictures still in bytes.
 
     picture: [pixel row, pixel column, RGB] uint8 in a recorded episode, else None.
-    world: the environment's own state of the world; None: it shows none. In the states of a
-        trajectory it is all that there is: what was seen is beside them.
+    global_state: the environment's own state; None: it shows none. In the states of a trajectory
+        it is all that there is: what was seen is beside them.
     """
 
     seen: Observation
@@ -75,6 +70,10 @@ class WorkerGame(Game):
     @property
     def action_names(self) -> tuple[str, ...]:  # type: ignore[override]
         return tuple(str(action) for action in range(self.table.actions))
+
+    @property
+    def plane_names(self) -> tuple[str, ...]:
+        return tuple(f"channel {index}" for index in range(self.table.planes[-1]))
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -5,7 +5,8 @@ follows belongs to the game. Several players may share a cell.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -13,46 +14,88 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
 
+from coplay.core.config import Config, Range, only_if
 from coplay.core.errors import UserError
-from coplay.core.game import Game, Observation, State
+from coplay.core.game import Game, Observation, State, seat_plane_names
 from coplay.core.grid import MOVES
 from coplay.games.board.drawing import Icon, draw_board, text_board
-from coplay.games.board.walls import UNREACHABLE, WallMaps, bounded, place, random_words
+from coplay.games.board.walls import (
+    UNREACHABLE,
+    WallMaps,
+    bounded,
+    draw_wall_maps,
+    place,
+    random_words,
+)
 
 STAY = 4
 LARGEST = 32_000  # cells and times are kept in 16 bits
 
 
-def check_board_fields(config: Any, least: dict[str, int]) -> None:
-    """Errors for fields below their least value or too large for 16 bits; None is always fine."""
-    for name, minimum in least.items():
-        value = getattr(config, name)
-        if value is not None and not minimum <= value:
-            raise UserError(f"game.{name} must be at least {minimum}, not {value}")
-        if value is not None and value > LARGEST:
-            raise UserError(f"game.{name} must be at most {LARGEST}, not {value}")
-    if config.height * config.width > LARGEST:
-        raise UserError(
-            f"a board of {config.height}x{config.width} is too large: at most {LARGEST} cells"
-        )
+Size = Annotated[int, Range(least=1, most=LARGEST)]
+Count = Annotated[int, Range(least=0, most=LARGEST)]
+
+
+@dataclass(frozen=True)
+class BoardConfig(Config):
+    """What all games on a board can be set to."""
+
+    height: Size = 8
+    """Rows of the board."""
+    width: Size = 8
+    """Columns of the board."""
+    players: Size = 4
+    """Number of seats."""
+    horizon: Size = 50
+    """Steps after which an episode is truncated."""
+    walls: Count = 0
+    """Wall pieces on the board."""
+    wall_maps: Annotated[Size, only_if("walls")] = 1024
+    """How many different wall maps are drawn once and sampled at each reset (only with walls)."""
+    view: Count | None = None
+    """If v: each player sees a (2v+1)x(2v+1) window centred on itself; None: the whole board."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.height * self.width > LARGEST:
+            raise UserError(
+                f"a board of {self.height}x{self.width} is too large: at most {LARGEST} cells"
+            )
 
 
 class BoardGame(Game):
-    """A game whose configuration has `height`, `width`, `players`, `horizon`, `walls` and `view`.
+    """A game with a `BoardConfig`.
 
     Its states have at least `cell` [seat], `last` [seat] (the last action as executed), `board` []
     (which wall map) and `time` [].
     """
 
-    config: Any = eqx.field(static=True)
+    config: BoardConfig = eqx.field(static=True)
     maps: WallMaps
 
     seat_planes = 1
     on_grid = True
+    thing_names: ClassVar[tuple[str, ...]]
+    """What the planes behind those of the players and of the walls show."""
+
+    def __init__(self, config: BoardConfig, things: int):
+        """things: how many stand on the board at the start, beside the players."""
+        self.config = config
+        self.maps = draw_wall_maps(
+            config.height, config.width, config.walls, config.players + things, config.wall_maps
+        )
 
     @property
     def seats(self) -> int:
         return self.config.players
+
+    @property
+    def horizon(self) -> int:
+        return self.config.horizon
+
+    @property
+    def plane_names(self) -> tuple[str, ...]:
+        return (*seat_plane_names(self.seats), "walls", *self.thing_names)
 
     @property
     def full_view(self) -> bool:
@@ -206,6 +249,7 @@ class BoardGame(Game):
     ) -> Integer[Array, "seat thing"]:
         """Cell numbers inside the window centred on each seat; -1 for what is outside."""
         view, width = self.config.view, self.config.width
+        assert view is not None
         down = cell // width - centre // width + view
         right = cell % width - centre % width + view
         inside = (down >= 0) & (down <= 2 * view) & (right >= 0) & (right <= 2 * view)
@@ -214,6 +258,7 @@ class BoardGame(Game):
     def _walls_in_window(self, state: State) -> Bool[Array, "seat cell"]:
         """The walls around each seat; cells off the board appear as walls."""
         config = self.config
+        assert config.view is not None
         shift = np.arange(-config.view, config.view + 1)
         row = (state.cell // config.width)[:, None, None] + shift[:, None]
         column = (state.cell % config.width)[:, None, None] + shift

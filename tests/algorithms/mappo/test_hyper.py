@@ -15,7 +15,7 @@ from coplay.algorithms.mappo.data import MAPPOBatch, MAPPOState, UpdateData
 from coplay.algorithms.mappo.hyper import HyperMAPPO
 from coplay.algorithms.mappo.hypernetwork import Hypernetwork
 from coplay.algorithms.mappo.learner import MAPPO
-from coplay.core.game import Game
+from coplay.core.game import Game, require_horizon
 from coplay.core.group import Group, group_players
 from coplay.games.registry import make_game
 from coplay.matches.rollout import act_all, new_table, rollout
@@ -361,7 +361,7 @@ def share(player: str, game: str, steps: int, out: Path, **fields: Any) -> float
     if player == "hyper-mappo":
         small |= {"hypernetwork": {"learning_rate": 1e-3, "width": 32, "units": 32}}
     summary = coplay.train(player, game, out=out, **run, **small, **fields)
-    return summary["team_mean"] / make_game(game).config.horizon  # type: ignore[attr-defined]
+    return summary["team_mean"] / require_horizon(make_game(game))
 
 
 @pytest.mark.slow

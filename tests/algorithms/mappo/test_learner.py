@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from coplay.algorithms.mappo.hyper_config import HyperMAPPOConfig
 
 import coplay
 from coplay import UserError

@@ -181,6 +181,8 @@ def test_beliefs_are_compared_with_goals_that_became_known_later() -> None:
     meeting = Meeting((), (), (), group_players([Believer(), nh, nh, nh]))
     played, _ = play_units(game, meeting, config)
     assert played.belief is not None and played.believed is not None
+    assert played.belief is not None and played.believed is not None
+    assert played.predicted is not None and played.acted is not None
     some = played.believed > 0
     np.testing.assert_allclose(played.belief[some] / played.believed[some], 0.75, rtol=1e-5)
     # The first step of an episode: nobody has left, and every hare hunter catches one later,

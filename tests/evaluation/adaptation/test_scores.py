@@ -38,6 +38,7 @@ def played() -> Played:
 
 def plainly(played: Played, unit: int) -> list[dict[str, float]]:
     """The whole episodes of a unit by a loop over its steps."""
+    assert played.belief is not None and played.believed is not None
     episodes, now = [], {"reward": 0.0, "belief": 0.0, "believed": 0, "begin": 0}
     for step in range(STEPS):
         now["reward"] += float(played.reward[unit, step])

@@ -132,7 +132,7 @@ class Painted(Little):
 class Spaces:
     """Agents with given spaces, whose observations are samples of them."""
 
-    metadata: ClassVar = {}
+    metadata: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, seen, actions):
         self.seen, self.done = seen, actions

@@ -149,9 +149,9 @@ def test_options_reach_jaxmarl() -> None:
 
 def test_the_same_arguments_share_programs() -> None:
     """Compiled programs hang on the static parts of a game, which must be equal."""
-    first, again = made("smax:3m"), made("smax:3m")
-    assert jax.tree.structure(first) == jax.tree.structure(again)
-    assert jax.tree.structure(first) != jax.tree.structure(made("smax:3m", dead="stay"))
+    alike = {jax.tree.structure(made("smax:3m")) for _ in range(2)}
+    assert len(alike) == 1
+    assert jax.tree.structure(made("smax:3m", dead="stay")) not in alike
 
 
 def test_nothing_is_imported_or_printed_unasked() -> None:
@@ -229,7 +229,7 @@ def test_steps_are_those_of_jaxmarl(name: str, fields: dict[str, Any], steps: in
     ended = outcome.truncated | ~state.alive.any(-1)
     np.testing.assert_array_equal(ended[~before], done["__all__"][~before])
     for seat, agent in enumerate(game.env.agents):
-        due = np.float32(reward[agent] if isinstance(reward, dict) else reward[..., seat])
+        due = np.asarray(reward[agent] if isinstance(reward, dict) else reward[..., seat], "f4")
         np.testing.assert_array_equal(outcome.reward[..., seat][~before], due[~before])
         if name == "jaxmarl:storm":
             seen = [theirs_view["inventory"][..., seat], theirs_view["observations"][:, :, seat]]
@@ -414,6 +414,7 @@ def test_training(tmp_path: Path) -> None:
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert summary["game"] == "jaxmarl:MPE_simple_v3" and summary["seats"][0]["steps"] == 5
     again = make_game_of(RunFolder(tmp_path / "run").read_config())
+    assert isinstance(again, JaxmarlGame)
     assert again.env.max_steps == 4 and again.env.num_landmarks == 2
 
 

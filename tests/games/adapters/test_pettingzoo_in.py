@@ -162,10 +162,10 @@ def test_trajectories_do_not_depend_on_the_number_of_workers() -> None:
     for workers in (1, 2, 3):
         game = game_of("mpe2.simple_spread_v3", ["max_cycles=3"], workers)
         with game.pool(5, sets=2) as pool:
-            assert len(pool.hands) == workers
+            assert len(pool.handles) == workers
             pool.reset(1, number=1)
             every.append(play(pool, 7))
-        assert not pool.hands
+        assert not pool.handles
     for other in every[1:]:
         jax.tree.map(np.testing.assert_array_equal, every[0], other)
     first = every[0][0][0].features
@@ -335,7 +335,7 @@ def test_callables_have_names() -> None:
     unknown = coplay.from_pettingzoo(lambda: host_envs.Little(horizon=2))
     assert unknown.name == "pettingzoo:environment" and coplay.make_game(unknown.name) == unknown
     with pytest.raises(UserError, match="callable"):
-        coplay.from_pettingzoo(host_envs.Little())  # type: ignore[arg-type]
+        coplay.from_pettingzoo(host_envs.Little())
     with pytest.raises(UserError, match="timeout"):
         coplay.from_pettingzoo(host_envs.little, timeout=0)
 

@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from gymnasium import spaces
 
 import coplay
 from coplay.core.errors import UserError
@@ -86,8 +87,13 @@ def test_spaces_are_seeded_apart() -> None:
     env = tiny()
     for kind in (env.observation_space, env.action_space):
         assert kind("player_1") == kind("player_2") and kind("player_1") is not kind("player_2")
-    space = env.observation_space("player_1")["observation"]
-    assert space["planes"].shape == (3, 4, 5) and space["planes"].high.max() == 1
+    whole = env.observation_space("player_1")
+    assert isinstance(whole, spaces.Dict)
+    space = whole["observation"]
+    assert isinstance(space, spaces.Dict)
+    planes = space["planes"]
+    assert isinstance(planes, spaces.Box)
+    assert planes.shape == (3, 4, 5) and planes.high.max() == 1
     assert space["features"].shape == (15,)
     assert env.action_space("player_1").n == 7
 
@@ -126,12 +132,13 @@ def test_pictures() -> None:
 
 def test_render_modes() -> None:
     modes = {"human", "ansi", "rgb_array"}
-    assert set(tiny().metadata["render_modes"]) == modes and tiny().metadata["render_fps"] > 0
-    assert to_pettingzoo(Unseen()).metadata["render_modes"] == []
+    declared: dict[str, Any] = tiny().metadata
+    assert set(declared["render_modes"]) == modes and declared["render_fps"] > 0
+    assert to_pettingzoo(Unseen()).metadata["render_modes"] == []  # type: ignore[call-arg]
     with pytest.raises(UserError, match="unknown render mode 'rgb': did you mean 'rgb_array'"):
         tiny(render_mode="rgb")
     with pytest.raises(UserError, match="unknown render mode"):
-        to_pettingzoo(Unseen(), render_mode="ansi")
+        to_pettingzoo(Unseen(), render_mode="ansi")  # type: ignore[call-arg]
     env = tiny()
     env.reset()
     with pytest.warns(UserWarning, match="without a render_mode"):

@@ -14,6 +14,7 @@ from coplay import UserError
 from coplay.algorithms.mappo import data as data
 from coplay.algorithms.scripted import Random
 from coplay.core.group import group_players
+from coplay.games.adapters.worker_game import WorkerGame
 from coplay.games.adapters.workers.smac_env import SmacParallel, make
 from coplay.games.registry import make_game
 from coplay.matches.match import play_match
@@ -115,6 +116,7 @@ def test_teams_learn_from_what_they_remembered(tmp_path: Path) -> None:
 def test_critics_see_the_state_of_the_world() -> None:
     """What SMAC's `get_state` gives goes to critics: at each step, and after those that end one."""
     game = make_game("smac:3m", options=("module=smac_double:FakeStarCraft2Env",), workers=1)
+    assert isinstance(game, WorkerGame)
     assert game.has_global_state and view_shape(game).global_state == 7
     steps, copies, seats = 8, 2, (0, 1, 2)
     with game.pool(copies) as pool:
@@ -131,6 +133,7 @@ def test_critics_see_the_state_of_the_world() -> None:
     assert global_state.shape == (steps, copies, 3, 7) and not np.any(played.truncated)
     np.testing.assert_array_equal(final, 0)
     # Health of the units, which they see as well, that of the enemies, and the steps so far.
+    assert played.past is not None
     first = np.asarray(played.past.first[..., 0])
     time = np.asarray(global_state[..., 0, 6])
     assert first.sum() > copies and (time[first] == 0).all() and time.max() > 0

@@ -87,15 +87,15 @@ class Pool:
         rows = sets * copies
         memory = new_file(seats, rows, count)
         self.arrays: SharedArrays = open_arrays(memory, seats, rows, count)
-        self.hands: list[WorkerHandle] = []
+        self.handles: list[WorkerHandle] = []
         self._busy = False
-        self._end = weakref.finalize(self, _kill, self.hands)
+        self._end = weakref.finalize(self, _kill, self.handles)
         try:
             for number, mine in enumerate(np.array_split(np.arange(copies), count)):
                 own = tuple(mine.tolist())
-                duty = WorkerTask(number, count, source, seats, rows, copies, own, film)
-                self.hands.append(_start(memory))
-                self._tell(self.hands[-1], duty)
+                task = WorkerTask(number, count, source, seats, rows, copies, own, film)
+                self.handles.append(_start(memory))
+                self._tell(self.handles[-1], task)
         finally:
             os.close(memory)
 
@@ -138,29 +138,29 @@ class Pool:
         """Let the workers close their environments, and end them."""
         self.timeout = min(self.timeout, CLOSING)
         with contextlib.suppress(WorkerFailed):
-            if self.hands and not self._busy:  # one that is busy would not listen
+            if self.handles and not self._busy:  # one that is busy would not listen
                 self._all("close")
         self._end()
 
     # --- messages ------------------------------------------------------------------------------
 
-    def _tell(self, hand: WorkerHandle, message: Any) -> None:
+    def _tell(self, handle: WorkerHandle, message: Any) -> None:
         try:
-            hand.channel.send(message)
+            handle.channel.send(message)
         except (BrokenPipeError, ConnectionError):
-            self._fail(self.hands.index(hand), "died", "")
+            self._fail(self.handles.index(handle), "died", "")
 
     def _all(self, *order: Any) -> list[Any]:
         """Give all workers an order and wait for their answers."""
-        if not self.hands:
+        if not self.handles:
             raise WorkerFailed("the workers of this pool are closed")
-        for hand in self.hands:
-            self._tell(hand, order)
+        for handle in self.handles:
+            self._tell(handle, order)
         self._busy = True
         answers: dict[int, Any] = {}
-        numbers: dict[Any, int] = {hand.channel: n for n, hand in enumerate(self.hands)}
-        calls, moved = self.arrays.at[:, 0].copy(), np.full(len(self.hands), time.monotonic())
-        while len(answers) < len(self.hands):
+        numbers: dict[Any, int] = {handle.channel: n for n, handle in enumerate(self.handles)}
+        calls, moved = self.arrays.at[:, 0].copy(), np.full(len(self.handles), time.monotonic())
+        while len(answers) < len(self.handles):
             waiting = [channel for channel, number in numbers.items() if number not in answers]
             for channel in wait(waiting, min(1.0, self.timeout / 4)):
                 number = numbers[channel]
@@ -178,19 +178,19 @@ class Pool:
                 if number not in answers and now - moved[number] > limit:
                     self._fail(number, f"gave no answer for {limit:g} s", "")
         self._busy = False
-        return [answers[number] for number in range(len(self.hands))]
+        return [answers[number] for number in range(len(self.handles))]
 
     def _fail(self, number: int, what: str, trace: str) -> None:
         """End all workers and say which one brought this about, where, and with what traceback."""
-        hand = self.hands[number]
+        handle = self.handles[number]
         if what.startswith("gave no"):
-            hand.process.send_signal(signal.SIGUSR1)
+            handle.process.send_signal(signal.SIGUSR1)
             time.sleep(0.5)
         elif what == "died":
-            code = hand.process.wait()
+            code = handle.process.wait()
             what = f"died ({signal.Signals(-code).name if code < 0 else f'exit code {code}'})"
-        hand.trace.seek(0)
-        trace = trace or hand.trace.read().decode(errors="replace")
+        handle.trace.seek(0)
+        trace = trace or handle.trace.read().decode(errors="replace")
         calls, row, episode, step = self.arrays.at[number].tolist()
         place = f"at environment {row % self.copies}, episode {episode}, step {step}"
         where = place if calls else "before its first environment"
@@ -231,12 +231,12 @@ def _start(memory: int) -> WorkerHandle:
     return WorkerHandle(process, ours, trace)
 
 
-def _kill(hands: list[WorkerHandle]) -> None:
+def _kill(handles: list[WorkerHandle]) -> None:
     """End the processes and let go of what belongs to them."""
-    for hand in hands:
-        hand.process.kill()
-    for hand in hands:
-        hand.process.wait()
-        hand.channel.close()
-        hand.trace.close()
-    hands.clear()
+    for handle in handles:
+        handle.process.kill()
+    for handle in handles:
+        handle.process.wait()
+        handle.channel.close()
+        handle.trace.close()
+    handles.clear()

@@ -49,7 +49,7 @@ class Seats:
     scores: tuple[str, ...] = ()
     """Names of the numbers, beside the rewards, that tell how an episode went."""
     global_state: int = 0
-    """Numbers of the environment's own state of the world; 0: it shows none."""
+    """Numbers of the environment's own global state; 0: it shows none."""
 
     @property
     def count(self) -> int:
@@ -99,8 +99,8 @@ class Views(NamedTuple):
     """What the seats of one environment see, as arrays to write into.
 
     planes: [seat, height, width, plane]. features: [seat, feature] float32.
-    legal: [seat, action] bool. alive: [seat] bool. world: [number] float32, the environment's state
-    of the world, which no seat sees.
+    legal: [seat, action] bool. alive: [seat] bool. global_state: [number] float32, the
+    environment's own state, which no seat sees.
     """
 
     planes: np.ndarray

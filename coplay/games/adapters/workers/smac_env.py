@@ -130,7 +130,7 @@ class SmacParallel:
         return (self.won,)
 
     def global_state(self) -> np.ndarray:
-        """The state of the world, [world_size], which only critics are shown."""
+        """The global state, [number], which only critics are shown."""
         return np.asarray(self.env.get_state(), np.float32).reshape(-1)
 
     def _views(self) -> dict[str, dict[str, np.ndarray]]:

@@ -48,8 +48,8 @@ def episode_seed(seed: int, begun: int, copy: int, episode: int) -> int:
 class Worker:
     """The environments of one process, by row = set * copies + copy."""
 
-    def __init__(self, duty: WorkerTask, arrays: SharedArrays):
-        self.duty, self.arrays = duty, arrays
+    def __init__(self, task: WorkerTask, arrays: SharedArrays):
+        self.task, self.arrays = task, arrays
         self.envs: dict[int, SeatedEnv] = {}
         self.begun: dict[int, tuple[int, int]] = {}  # set -> (seed, iteration)
         self.episode: dict[int, int] = {}
@@ -58,21 +58,21 @@ class Worker:
     def reset(self, number: int, seed: int, begun: int) -> None:
         """Begin the episodes of one set of environments."""
         self.begun[number] = (seed, begun)
-        self.duty.source.resolve()  # imports take their time, and are no call of an environment
-        for copy in self.duty.copies:
-            row = number * self.duty.set_size + copy
+        self.task.source.resolve()  # imports take their time, and are no call of an environment
+        for copy in self.task.copies:
+            row = number * self.task.set_size + copy
             self.episode[row] = -1
             if row not in self.envs:
                 self._at(row)
-                env = self.duty.source.make(self.duty.film)
-                self.envs[row] = SeatedEnv(env, self.duty.seats)
+                env = self.task.source.make(self.task.film)
+                self.envs[row] = SeatedEnv(env, self.task.seats)
             self._begin(number, copy)
 
     def step(self, number: int) -> None:
         """One step of all environments of a set that are active; those that end begin anew."""
         arrays = self.arrays
-        for copy in self.duty.copies:
-            row = number * self.duty.set_size + copy
+        for copy in self.task.copies:
+            row = number * self.task.set_size + copy
             if not arrays.active[row]:
                 arrays.over[row], arrays.reward[row] = False, 0.0
                 arrays.terminated[row] = arrays.truncated[row] = False
@@ -86,21 +86,21 @@ class Worker:
                 arrays.terminated[row],
                 arrays.truncated[row],
             )
-            if arrays.over[row] and self.duty.seats.scores:
+            if arrays.over[row] and self.task.seats.scores:
                 arrays.score[row] = self.envs[row].env.scores()
-            if arrays.over[row] and not self.duty.film:
+            if arrays.over[row] and not self.task.film:
                 self._begin(number, copy)
 
     def picture(self) -> Any:
         """What the first environment looks like now."""
-        return self.envs[self.duty.copies[0]].env.render()
+        return self.envs[self.task.copies[0]].env.render()
 
     def close(self) -> None:
         for env in self.envs.values():
             env.env.close()
 
     def _begin(self, number: int, copy: int) -> None:
-        row = number * self.duty.set_size + copy
+        row = number * self.task.set_size + copy
         self.episode[row] += 1
         self.steps[row] = 0
         self._at(row)
@@ -109,7 +109,7 @@ class Worker:
 
     def _at(self, row: int) -> None:
         """Say where this worker is, for whoever has to report that it went no further."""
-        at = self.arrays.at[self.duty.number]
+        at = self.arrays.at[self.task.number]
         at[1:] = row, self.episode.get(row, 0), self.steps.get(row, 0)
         at[0] += 1
 
@@ -127,8 +127,8 @@ def main() -> None:
     faulthandler.register(signal.SIGUSR1, trace)
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     channel = Connection(connection)
-    duty: WorkerTask = channel.recv()
-    worker = Worker(duty, open_arrays(memory, duty.seats, duty.rows, duty.workers))
+    task: WorkerTask = channel.recv()
+    worker = Worker(task, open_arrays(memory, task.seats, task.rows, task.workers))
     while True:
         try:
             order, *arguments = channel.recv()

@@ -1,8 +1,8 @@
-"""How optimistic trees are that know what chance will bring, beside the exact value.
+"""How optimistic trees are that fix all randomness beforehand, beside the exact value.
 
 Two players stand on a stag, three steps are planned, the other player acts by chance.
 
-    python benchmarks/frozen_luck.py
+    python benchmarks/frozen_randomness.py
 """
 
 import json
@@ -33,11 +33,11 @@ def main() -> None:
     states = jax.tree.map(lambda x: jnp.broadcast_to(x, (TREES, *x.shape)), state)
     seeds = mix_bits(jnp.arange(1, TREES + 1, dtype=jnp.uint32))
     # The other has five legal actions on the stag in the middle of the upper row. If it stays or
-    # hunts it can be met again; expectimax over three steps gives 1.3916 (tests/minds).
+    # hunts it can be met again; expectimax over three steps gives 1.3916 (tests/search).
     for resample in (False, True):
         config = SearchConfig(simulations=300, depth=3, exploration=4.0, resample=resample)
-        world = KnownPolicies((random_where,))
-        run = jax.jit(lambda s, c=config, w=world: search(w, GAME, c, s, (), seeds))
+        simulator = KnownPolicies((random_where,))
+        run = jax.jit(lambda s, c=config, w=simulator: search(w, GAME, c, s, (), seeds))
         q = np.asarray(run(states).q)
         best = q.max(axis=1)
         row = {
