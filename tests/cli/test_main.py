@@ -13,18 +13,8 @@ from PIL import Image
 from coplay.cli.main import run
 
 SMALL = [
-    *(
-        "--copies",
-        "8",
-        "--rollout",
-        "8",
-        "--block",
-        "2",
-        "--network.hidden",
-        "8",
-        "--minibatches",
-        "2",
-    ),
+    *("--copies", "8", "--rollout", "8", "--block", "2"),
+    *("--network.hidden", "8", "--minibatches", "2"),
     *("--epochs", "2", "--episodes", "50", "--steps", "512"),
 ]
 
@@ -98,7 +88,7 @@ def test_adapt_by_gradient(trained: Path, tmp_path: Path, capsys: Any) -> None:
     assert "other settings" in capsys.readouterr().err
     assert call("adapt", *call_where, "--learn-opponents") == 2
     assert "no opponent models" in " ".join(capsys.readouterr().err.split())
-    assert call("adapt", *call_where, "--fields", "learning_rat=1") == 2
+    assert call("adapt", *call_where, "--fields", "optimiser.learning_rat=1") == 2
     assert "learning_rate" in " ".join(capsys.readouterr().err.split())
 
 

@@ -123,18 +123,8 @@ def wait_for_step(folder: Path, step: int, process: subprocess.Popen) -> None:
 
 
 LONG = [
-    *(
-        "--copies",
-        "8",
-        "--rollout",
-        "8",
-        "--block",
-        "2",
-        "--network.hidden",
-        "8",
-        "--minibatches",
-        "2",
-    ),
+    *("--copies", "8", "--rollout", "8", "--block", "2"),
+    *("--network.hidden", "8", "--minibatches", "2"),
     *("--epochs", "2", "--checkpoint-every", "128", "--episodes", "50", "--steps", "20480"),
 ]
 

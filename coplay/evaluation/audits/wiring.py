@@ -169,15 +169,15 @@ def parameter_check(learner: Learner, course: Course) -> Check:
     """Every array of parameters moved by its gradient; if not, why. What the optimisers keep tells
     whether a gradient arrived, see `wiring_optimisers`."""
     before, after = (named(learner.parameters(s)) for s in (course.start, course.state))
-    arrived = gradient_arrived(learner.parameters(course.state), course.start, course.state)
+    moving = {name for name, x in before.items() if not np.array_equal(x, after[name])}
+    parameters = learner.parameters(course.state)
+    arrived = gradient_arrived(parameters, moving, course.start, course.state)
     remembers = any(found is not None for found in arrived.values())
     reasons = {}
     for name, x in before.items():
-        moved = not np.array_equal(x, after[name])
-        if moved and arrived[name] is False and only_decays(x, after[name]):
-            reasons[name] = "gets no gradient and only decays"
-        elif moved:
-            continue
+        if name in moving:
+            if arrived[name] is False and only_decays(x, after[name]):
+                reasons[name] = "gets no gradient and only decays"
         elif arrived[name] is None and remembers:
             reasons[name] = "is in no optimiser"
         elif arrived[name] is None:

@@ -6,6 +6,7 @@ works on all parameters of a model as one vector. They change when a gradient ar
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -26,16 +27,28 @@ class Kept(NamedTuple):
     array: np.ndarray
 
 
-def gradient_arrived(parameters: Any, start: Any, state: Any) -> dict[str, bool | None]:
+def gradient_arrived(
+    parameters: Any, moved: set[str], start: Any, state: Any
+) -> dict[str, bool | None]:
     """Parameter -> whether a gradient of it has reached an optimiser; None: no optimiser keeps
-    anything of it. parameters: a tree of arrays. start, state: of the learner, before and after.
+    anything of it.
+
+    parameters: a tree of arrays. moved: those of them that are not what they were. start, state: of
+    the learner, before and after.
     """
     named = {jax.tree_util.keystr(p): (names(p), np.asarray(x)) for p, x in _leaves(parameters)}
+    before, after = list(kept_arrays(start)), list(kept_arrays(state))
+    owners = [_parameters_of(kept, named) for kept in after]
+    alike = Counter((kept.where[-1], tuple(of)) for kept, of in zip(after, owners, strict=True))
     arrived: dict[str, bool | None] = dict.fromkeys(named)
-    for before, after in zip(kept_arrays(start), kept_arrays(state), strict=True):
-        changed = before.array != after.array
-        for name, part in _parameters_of(after, named).items():
-            arrived[name] = bool(arrived[name]) or bool(np.any(changed[part]))
+    for old, new, of in zip(before, after, owners, strict=True):
+        several = {name for name, part in of.items() if part is ...}
+        # Fewer arrays than parameters that they could belong to: they are those of who moves.
+        few = alike[new.where[-1], tuple(of)] < len(several)
+        chosen = ((several & moved) or several) if few else set(of)
+        for name in chosen:
+            changed = (old.array != new.array)[of[name]]
+            arrived[name] = bool(arrived[name]) or bool(np.any(changed))
     return arrived
 
 
