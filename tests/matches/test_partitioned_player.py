@@ -24,7 +24,9 @@ class Counting(Player):
 
 def act(player: Player, copies: int) -> tuple[np.ndarray, np.ndarray]:
     view = View(None, jnp.ones(copies, bool), *[jnp.zeros(copies)] * 5)  # type: ignore[arg-type]
-    logits, memory = player.act(Identity(IdentityConfig()), jax.random.key(0), view, player.start(copies))
+    logits, memory = player.act(
+        Identity(IdentityConfig()), jax.random.key(0), view, player.start(copies)
+    )
     return np.asarray(logits), np.asarray(memory)
 
 

@@ -32,5 +32,5 @@ def test_a_heat_map_is_written(tmp_path: Path, ending: str) -> None:
 
 
 def test_other_endings_are_refused() -> None:
-    with pytest.raises(UserError, match="a picture ends in .png"):
+    with pytest.raises(UserError, match=r"a picture ends in \.png"):
         check_picture(Path("map.txt"))

@@ -10,9 +10,7 @@ from coplay.training.logs import read_rows
 
 
 def match(reward: float) -> Match:
-    return Match(
-        np.full((4, 2), reward), np.array([[3, 5]] * 4), {"won": np.array([1.0, 0, 0, 0])}
-    )
+    return Match(np.full((4, 2), reward), np.array([[3, 5]] * 4), {"won": np.array([1.0, 0, 0, 0])})
 
 
 def test_one_is_due_at_the_start_and_once_per_interval(tmp_path: Path) -> None:
