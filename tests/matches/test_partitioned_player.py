@@ -23,7 +23,7 @@ class Counting(Player):
 
 
 def act(player: Player, copies: int) -> tuple[np.ndarray, np.ndarray]:
-    view = View(None, jnp.ones(copies, bool), *[jnp.zeros(copies)] * 5)  # type: ignore[arg-type]
+    view = View(None, jnp.ones(copies, bool), *[jnp.zeros(copies)] * 5)
     logits, memory = player.act(
         Identity(IdentityConfig()), jax.random.key(0), view, player.start(copies)
     )
