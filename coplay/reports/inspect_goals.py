@@ -57,7 +57,7 @@ def figures_of(seen: SeenGoals) -> dict[str, Any]:
         "filter_steps_to_recognise": (known[wanted]["filter"] or {}).get("steps"),
         "recognised_kind": wanted,
         "largest_gap": None
-        if best_share is None
+        if best_share is None or not often.any()
         else float((best_share[often] - share[often]).max()),
         "recognition": known,
         "by_step": [

@@ -9,8 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from coplay.core.errors import UserError, unknown
-from coplay.games.adapters.worker_game import WorkerConfig, WorkerGame
-from coplay.games.adapters.workers.seats import read_seats
+from coplay.games.adapters.worker_game import WorkerConfig, WorkerGame, look_at_environment
 from coplay.games.adapters.workers.source import Source, accepts, parse_option
 
 FAMILY = "pettingzoo"
@@ -87,7 +86,7 @@ def _source(rest: str) -> Source:
 
 @lru_cache(maxsize=16)
 def _game(rest: str, source: Source, config: WorkerConfig) -> WorkerGame:
-    """The game, after a look at one environment, which is made here and closed again."""
+    """The game of a source; errors say what it lacks."""
     name = f"{FAMILY}:{rest}"
     for text in config.options:
         parse_option(text)
@@ -98,17 +97,7 @@ def _game(rest: str, source: Source, config: WorkerConfig) -> WorkerGame:
     if not source.pickled:
         _check_function(name, source)
     source = Source(source.module, source.function, config.options, source.pickled)
-    try:
-        env = source.make()
-    except Exception as error:
-        raise UserError(
-            f"{name} with options {list(config.options)} cannot be made: "
-            f"{type(error).__name__}: {error}"
-        ) from error
-    try:
-        return WorkerGame(name, config, source, read_seats(env, name), _pictures(env, source))
-    finally:
-        env.close()
+    return look_at_environment(name, config, source, lambda env: _pictures(env, source))
 
 
 def _pictures(env: Any, source: Source) -> bool:

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from coplay.core.errors import UserError
-from coplay.games.adapters.worker_game import WorkerConfig, WorkerGame
-from coplay.games.adapters.workers.seats import read_seats
+from coplay.games.adapters.worker_game import WorkerConfig, WorkerGame, look_at_environment
 from coplay.games.adapters.workers.smac_env import environment_class
 from coplay.games.adapters.workers.source import Source, parse_option
 
@@ -29,14 +28,4 @@ def _game(library: str, rest: str, config: WorkerConfig) -> WorkerGame:
             raise UserError(f"{name}: {error}") from None
     given = (f"library={library}", f"map_name={rest!r}", *config.options)
     source = Source("coplay.games.adapters.workers.smac_env", "make", given)
-    try:
-        env = source.make()
-    except Exception as error:
-        raise UserError(
-            f"{name} with options {list(config.options)} cannot be made: "
-            f"{type(error).__name__}: {error}"
-        ) from error
-    try:
-        return WorkerGame(name, config, source, read_seats(env, name), False)
-    finally:
-        env.close()
+    return look_at_environment(name, config, source, lambda env: False)

@@ -5,6 +5,7 @@ last shown; the environments themselves stay in the worker processes (`adapters/
 rollouts and matches ask those for the next state where they would call `step`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -19,7 +20,7 @@ from coplay.core.errors import UserError
 from coplay.core.game import Game, Observation, Outcome
 from coplay.core.group import Group
 from coplay.games.adapters.workers.pool import Pool
-from coplay.games.adapters.workers.seats import IMAGE, Seats, Views
+from coplay.games.adapters.workers.seats import IMAGE, Seats, Views, read_seats
 from coplay.games.adapters.workers.source import Source
 
 
@@ -156,3 +157,20 @@ def state_of(views: Views, picture: np.ndarray | None = None) -> WorkerState:
     alive: Any = views.alive
     global_state: Any = views.global_state if views.global_state.shape[-1] else None
     return WorkerState(seen, alive, picture, global_state)
+
+
+def look_at_environment(
+    name: str, config: WorkerConfig, source: Source, pictures: Callable[[Any], bool]
+) -> WorkerGame:
+    """The game, after a look at one environment, which is made here and closed again."""
+    try:
+        env = source.make()
+    except Exception as error:
+        raise UserError(
+            f"{name} with options {list(config.options)} cannot be made: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    try:
+        return WorkerGame(name, config, source, read_seats(env, name), pictures(env))
+    finally:
+        env.close()

@@ -1,0 +1,28 @@
+"""The folder of an audit."""
+
+import json
+from pathlib import Path
+
+from coplay.evaluation.audits.checks import Audit, Check
+from coplay.reports.audit_page import write_audit
+
+CURVES = [[[1.0, 2.0], [1.5, 2.5]]] * 2  # [seat, seed, window]
+WORTH = {"player": "ns", "mean": [1.0, 1.1], "low": [0.9, 1.0], "high": [1.1, 1.2]}
+CHECKS = (
+    Check("worth", "game", True, "alike", figures=WORTH | {"detectable": 0.02}),
+    Check("exact", "game", False, "differs", figures={"difference": 0.1, "allowed": 1e-6}),
+    Check("who", "game", True, "", figures={"influence": [[1.0, 0.0], [0.0, 1.0]]}),
+    Check("moved", "game", True, "", figures={"one_learner": CURVES, "metric": "reward"}),
+    Check("bare", "game", True, "no figures"),
+)
+
+
+def test_page_pictures_and_json_are_written(tmp_path: Path) -> None:
+    page = write_audit(tmp_path / "out", Audit("ppo", {"game": "the rules"}, CHECKS))
+    text = page.read_text()
+    assert "verdict fail" in text and text.count("FAILED") == 1 and text.count(">passed<") == 4
+    pictures = {path.stem for path in page.parent.glob("*.png")}
+    assert pictures == {"worth_of_the_seats", "exact_comparisons", "influence", "moved_learner"}
+    assert text.count("data:image/png") == 4
+    found = json.loads((page.parent / "audit.json").read_text())
+    assert found["verdict"] == "fail" and len(found["checks"]) == 5

@@ -1,0 +1,47 @@
+"""What an iteration counts, and blocks that are cut anywhere."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from coplay.algorithms.scripted import Random
+from coplay.core.group import group_players
+from coplay.games.stag_hunt import StagHunt, StagHuntConfig
+from coplay.matches.rollout import new_table, rollout
+from coplay.training.block import TrainState, count, make_block
+from coplay.training.phases import Phase
+
+GAME = StagHunt(StagHuntConfig(height=2, width=3, players=2, stags=1, hares=2, horizon=4))
+COPIES, STEPS = 4, 8
+GROUPS = group_players([Random(), Random()])
+STREAMS = jnp.arange(2)
+
+
+def test_episodes_rewards_and_actions_are_counted() -> None:
+    table = new_table(GAME, GROUPS, jax.random.key(0), COPIES)
+    _, played = rollout(GAME, GROUPS, table, jax.random.key(1), STEPS, STREAMS)
+    found = count(played)
+    over = np.asarray(played.over)
+    assert found["episodes"] == over.sum() > 0
+    np.testing.assert_allclose(found["reward"], np.asarray(played.episode_reward)[over].sum(0))
+    np.testing.assert_array_equal(found["length"], np.asarray(played.episode_steps)[over].sum(0))
+    assert found["actions"].shape == (2, GAME.actions)
+    np.testing.assert_array_equal(found["actions"].sum(1), np.asarray(played.alive).sum((0, 1)))
+
+
+def test_a_block_cut_in_two_gives_the_same_state() -> None:
+    block = jax.jit(make_block(Phase(0, ("random",) * 2, (), GROUPS), STEPS, 3))
+    table = jax.vmap(lambda key: new_table(GAME, GROUPS, key, COPIES))
+    start = TrainState((), table(jax.random.split(jax.random.key(0), 2)))  # two seeds
+    keys = jax.random.split(jax.random.key(1), 2)
+
+    def run(state: TrainState, first: int, iterations: int) -> tuple:
+        return block(GAME, GROUPS, state, keys, first, iterations, 3, STREAMS)
+
+    whole, counts = run(start, 0, 3)
+    state, before = run(start, 0, 1)
+    state, after = run(state, 1, 2)
+    for one, other in zip(jax.tree.leaves(whole), jax.tree.leaves(state), strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(counts["reward"][0], before["reward"][0])
+    np.testing.assert_array_equal(counts["reward"][1:], after["reward"][:2])
