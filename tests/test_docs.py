@@ -41,8 +41,8 @@ PREFIXES = {
 """Beginning of a run's name -> the player, for runs that no page shows how to train."""
 PARTS = ("audit", "bench", "inspect", "pretrain")
 """Commands whose first argument is a part of theirs."""
-OF_USERS = {"my_envs.py", "--game.cells"}
-"""What a reader of a page has made: a file, an option of the tutorial's game."""
+OF_READERS = re.compile(r".*\bmy_\w+.*|.*_my_\w+.*|--game\.cells")
+"""What a reader makes: files such as my_game.py, the option of the tutorial's game."""
 OF_OTHERS = re.compile(r"(baselines/MAPPO/)?mappo_rnn_(smax|mpe)\.py")
 """Files of JaxMARL."""
 
@@ -250,13 +250,16 @@ def options_of_scripts() -> set[str]:
 def test_options_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """Inline code that begins with an option: each of its options is one of some command."""
     monkeypatch.setenv("COLUMNS", "500")
-    known = options() | options_of_scripts() | OF_USERS | {"--help", "--version"}
+    known = options() | options_of_scripts() | {"--help", "--version"}
     faults = [
         f"{code.where}: no command has {name}"
         for code in all_code()
         if code.text.startswith("--")
         for name in re.findall(r"--[a-zA-Z][\w.-]*", code.text)
-        if name.rstrip(".") not in known and not name.isupper() and not name.endswith(".FIELD")
+        if name.rstrip(".") not in known
+        and not OF_READERS.fullmatch(name)
+        and not name.isupper()
+        and not name.endswith(".FIELD")
     ]
     assert not faults, "\n" + "\n".join(faults)
 
@@ -277,8 +280,8 @@ def test_files_are_there() -> None:
     for code in all_code():
         for name in re.findall(r"(?<![\w/.-])[\w/*-]+\.py\b|\bcoplay/[\w/]*/(?=\s|$)", code.text):
             pattern = re.compile("(.*/)?" + re.escape(name).replace(r"\*", "[^/]*") + "$")
-            there = name in OF_USERS or OF_OTHERS.fullmatch(name) or (HOME / name).is_dir()
-            if not there and not any(map(pattern.match, files())):
+            known = OF_READERS.fullmatch(name) or OF_OTHERS.fullmatch(name)
+            if not known and not (HOME / name).is_dir() and not any(map(pattern.match, files())):
                 faults.append(f"{code.where}: there is no {name}")
     assert not faults, "\n" + "\n".join(faults)
 
