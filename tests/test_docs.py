@@ -1,9 +1,365 @@
-"""Pages that show code show the code that runs."""
+"""Pages show what is there: code that runs, commands that parse, files and names that exist."""
 
+import ast
+import contextlib
+import importlib
+import io
 import re
+import shlex
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from coplay.algorithms.registry import LEARNERS, learner_parts
+from coplay.cli.arguments import parse_only
+from coplay.cli.main import run
+from coplay.core.config import parse_fields
+from coplay.core.errors import UserError
+from coplay.games.registry import game_parts
+from coplay.training.config import TrainConfig, run_defaults
+from coplay.training.run import RunFolder
 
 HOME = Path(__file__).parents[1]
+PAGES = [
+    HOME / "README.md",
+    *(path for path in [HOME / "CONTRIBUTING.md"] if path.exists()),
+    HOME / "benchmarks" / "README.md",
+    *sorted((HOME / "docs").glob("*.md")),
+]
+STAND_INS = {"COMMAND": "list", "PART": "goals", "PLAYER": "ppo", "RUN": "runs/ppo", "M": "0.5"}
+"""Words in capitals that stand for any value of their kind -> one of these values."""
+PREFIXES = {
+    "gru": "ppo-gru",
+    "hopp": "hop-plus",
+    "hop": "hop",
+    "hyper": "hyper-mappo",
+    "mappo": "mappo",
+}
+"""Beginning of a run's name -> the player, for runs that no page shows how to train."""
+PARTS = ("audit", "bench", "inspect", "pretrain")
+"""Commands whose first argument is a part of theirs."""
+OF_READERS = re.compile(r".*\bmy_\w+.*|.*_my_\w+.*|--game\.cells")
+"""What a reader makes: files such as my_game.py, the option of the tutorial's game."""
+OF_OTHERS = re.compile(r"(baselines/MAPPO/)?mappo_rnn_(smax|mpe)\.py")
+"""Files of JaxMARL."""
+
+
+class Code(NamedTuple):
+    """A piece of a page that is set as code. where: "file:line"."""
+
+    page: Path
+    line: int
+    text: str
+
+    @property
+    def where(self) -> str:
+        return f"{self.page.relative_to(HOME)}:{self.line}"
+
+
+def code_of(page: Path) -> Iterator[Code]:
+    """Lines of code blocks that are not Python, continued ones joined and without comments; and all
+    inline code, line breaks as spaces."""
+    text = page.read_text()
+    blocks = re.compile(r"^```(\w*)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
+    for block in blocks.finditer(text):
+        if block[1] == "python":
+            continue
+        first = text.count("\n", 0, block.start(2)) + 1
+        lines = block[2].splitlines()
+        while lines:
+            line, number = lines.pop(0), first
+            first += 1
+            while line.endswith("\\") and lines:
+                line, first = line[:-1] + lines.pop(0), first + 1
+            yield Code(page, number, re.sub(r"(^|\s)#\s.*", "", line).strip())
+    prose = blocks.sub(lambda block: "\n" * block[0].count("\n"), text)
+    for span in re.finditer(r"`([^`]+)`", prose):
+        yield Code(page, prose.count("\n", 0, span.start()) + 1, " ".join(span[1].split()))
+
+
+@cache
+def all_code() -> list[Code]:
+    return [code for page in PAGES for code in code_of(page)]
+
+
+# --- commands -----------------------------------------------------------------------------------
+
+
+@cache
+def shorthands(page: Path) -> dict[str, str]:
+    """Words in capitals that a page defines: `WORD` stands for `these options`."""
+    pairs = re.findall(r"`([A-Z]+)`\s+(?:stands\s+)?for\s+`([^`]+)`", page.read_text())
+    return {word: " ".join(meaning.split()) for word, meaning in pairs}
+
+
+def spelled_out(code: Code) -> list[str]:
+    """The words of a command with all shorthands replaced; … stands for whatever a user likes."""
+    known = shorthands(code.page)
+    pattern = re.compile(r"(?<![\w/.-])[A-Z]+(?![\w/.-])")
+    text = code.text
+    for _ in range(3):  # a shorthand may use another
+        text = pattern.sub(lambda found: known.get(found[0], found[0]), text)
+    text = pattern.sub(lambda found: STAND_INS.get(found[0], found[0]), text)
+    words = shlex.split(text)
+    before = ["", *words]
+    return [
+        word
+        for word, left in zip(words, before, strict=False)
+        if word != "…" or left.startswith("--")
+    ]
+
+
+@cache
+def commands() -> list[tuple[Code, list[str]]]:
+    """All commands of coplay that pages show, with their arguments."""
+    found = []
+    for code in all_code():
+        first, _, rest = code.text.partition(" ")
+        meaning = shorthands(code.page).get(first, first if rest else "")
+        if meaning.split(" ")[0] in ("coplay", ".venv/bin/coplay"):
+            _, *words = spelled_out(code)
+            # A command that is only mentioned lacks what it needs: then its name is looked at.
+            mentioned = not any(word.startswith("-") for word in words[1:]) and (
+                len(words) <= 1 + (words[0] in PARTS)
+            )
+            found.append((code, [*words, "--help"] if mentioned else words))
+    return found
+
+
+@cache
+def makers() -> dict[str, tuple[str, str]]:
+    """Run -> (player, game) of the command that trains it."""
+    found = {}
+    for _, words in commands():
+        if words[:1] == ["train"] and "--out" in words[:-1] and words[1] in LEARNERS:
+            game = words[words.index("--game") + 1] if "--game" in words else "stag-hunt"
+            found[words[words.index("--out") + 1]] = words[1], game
+    return found
+
+
+def maker(entry: str) -> tuple[str, str]:
+    """(player, game) of a run."""
+    path = entry.split("@")[0]
+    name = path.split("/")[-1]
+    guess = next((player for start, player in PREFIXES.items() if name.startswith(start)), "ppo")
+    return makers().get(path, (guess, "stag-hunt"))
+
+
+RUNS = re.compile(r"runs/[\w-]+(?:@[\w.=-]+)*")
+SELECTS = ("seat", "seed", "best")
+
+
+def make_runs(words: list[str]) -> None:
+    """Folders with the configurations of the runs that a command names, below the current one."""
+    for entry in {entry for word in words for entry in RUNS.findall(word)}:
+        path, (player, game) = Path(entry.split("@")[0]), maker(entry)
+        if words[0] == "train" and "--resume" in words:
+            player = words[1]
+        path.mkdir(parents=True, exist_ok=True)
+        learner = learner_parts(player)[0]
+        config = TrainConfig(player, game, learner(), game_parts(game)[0](), run_defaults(learner))
+        RunFolder(path).write_config(config)
+
+
+def fault(words: list[str]) -> str:
+    """What is wrong with a command line; empty if nothing is."""
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            parse_only(run, words)
+    except SystemExit as stop:
+        if stop.code:
+            return " ".join(re.sub(r"[^\x20-\x7e]", " ", said.getvalue()).split())[:300]
+    return ""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_parse(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "500")
+    faults = []
+    for code, words in commands():
+        if code.page == page:
+            make_runs(words)
+            if said := fault(words):
+                faults.append(f"{code.where}: coplay {' '.join(words)}\n    {said}")
+    assert not faults, "\n" + "\n".join(faults)
+
+
+def test_wrong_commands_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "unknown command" in fault(["tarin", "ppo"])
+    assert fault(["play", "--seatings", "ns,ns,ns,ns"])
+    assert fault(["train", "ppo", "--copies", "many"])
+    assert not fault(["train", "ppo", "--copies", "8"])
+    assert not list(tmp_path.iterdir()), "nothing is run"
+
+
+def test_fields_of_runs_are_there() -> None:
+    """In `runs/hop@planner=off` the player has the field, and a run may set it anew."""
+    faults = []
+    for code in all_code():
+        for entry in RUNS.findall(code.text):
+            kind, learner = learner_parts(maker(entry)[0])
+            may_change = getattr(learner, "play_fields", ())
+            for field in entry.split("@")[1:]:
+                name = field.split("=")[0]
+                if name in SELECTS:
+                    continue
+                try:
+                    parse_fields(kind(), [field], entry)
+                    if name not in may_change:
+                        faults.append(f"{code.where}: {name} is for training only")
+                except UserError as error:
+                    faults.append(f"{code.where}: {error}")
+    assert not faults, "\n" + "\n".join(faults)
+
+
+@cache
+def options() -> set[str]:
+    """Every option of every command, with every learner and every game of our own."""
+    lines = [
+        *(["train", player] for player in LEARNERS),
+        *(["play", "--game", game] for game in ("stag-hunt", "snowdrift", "identity")),
+        *(["play", "--game", game] for game in ("hidden-target", "smax:3m")),
+        ["play", "--game", "pettingzoo:mpe2.simple_spread_v3"],
+        *(["audit", part] for part in ("seats", "wiring")),
+        *(["pretrain", part] for part in ("goals", "world-model")),
+        *(["bench", *part] for part in ([], ["search"], ["hop-plus"])),
+        *([name] for name in ("collect", "watch", "list", "compare")),
+        *(["inspect", "goals"], ["adapt", "ppo"]),
+    ]
+    said = io.StringIO()
+    for line in lines:
+        with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
+            run([*line, "--help"])
+    return set(re.findall(r"--[a-z][\w.-]*", said.getvalue()))
+
+
+def options_of_scripts() -> set[str]:
+    """Options that the benchmarks declare, as text or as fields of a dataclass."""
+    texts = [path.read_text() for path in (HOME / "benchmarks").glob("*.py")]
+    declared = {name for text in texts for name in re.findall(r'"(--[a-z-]+)"', text)}
+    fields = {name for text in texts for name in re.findall(r"^    (\w+): ", text, re.MULTILINE)}
+    return declared | {f"--{name.replace('_', '-')}" for name in fields}
+
+
+def test_options_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inline code that begins with an option: each of its options is one of some command."""
+    monkeypatch.setenv("COLUMNS", "500")
+    known = options() | options_of_scripts() | {"--help", "--version"}
+    faults = [
+        f"{code.where}: no command has {name}"
+        for code in all_code()
+        if code.text.startswith("--")
+        for name in re.findall(r"--[a-zA-Z][\w.-]*", code.text)
+        if name.rstrip(".") not in known
+        and not OF_READERS.fullmatch(name)
+        and not name.isupper()
+        and not name.endswith(".FIELD")
+    ]
+    assert not faults, "\n" + "\n".join(faults)
+
+
+# --- files and names ----------------------------------------------------------------------------
+
+
+@cache
+def files() -> list[str]:
+    folders = ("coplay", "tests", "examples", "benchmarks")
+    paths = (path for folder in folders for path in (HOME / folder).rglob("*.py"))
+    return [str(path.relative_to(HOME)) for path in paths]
+
+
+def test_files_are_there() -> None:
+    """Paths of Python files and of folders of the package, also shortened ones (`block.py`)."""
+    faults = []
+    for code in all_code():
+        for name in re.findall(r"(?<![\w/.-])[\w/*-]+\.py\b|\bcoplay/[\w/]*/(?=\s|$)", code.text):
+            pattern = re.compile("(.*/)?" + re.escape(name).replace(r"\*", "[^/]*") + "$")
+            known = OF_READERS.fullmatch(name) or OF_OTHERS.fullmatch(name)
+            if not known and not (HOME / name).is_dir() and not any(map(pattern.match, files())):
+                faults.append(f"{code.where}: there is no {name}")
+    assert not faults, "\n" + "\n".join(faults)
+
+
+def exists(name: str) -> bool:
+    """Whether a dotted name can be imported, or reached from what can."""
+    module, *rest = name.split(".")
+    found: Any = importlib.import_module(module)
+    for part in rest:
+        module = f"{module}.{part}"
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            try:
+                found = importlib.import_module(module)
+            except ImportError:
+                return False
+    return True
+
+
+def test_names_are_there() -> None:
+    """Dotted names such as `coplay.play`, in prose and in Python alike."""
+    faults = []
+    for page in PAGES:
+        for number, line in enumerate(page.read_text().splitlines(), 1):
+            for name in re.findall(r"(?<![\w/.-])coplay(?:\.[A-Za-z_]\w*)+", line):
+                if not exists(name):
+                    faults.append(f"{page.relative_to(HOME)}:{number}: there is no {name}")
+    assert not faults, "\n" + "\n".join(faults)
+
+
+@cache
+def members() -> dict[str, set[str]]:
+    """Class of the package -> what it and its bases define."""
+    found: dict[str, set[str]] = {}
+    bases: dict[str, set[str]] = {}
+    for name in files():
+        for node in ast.walk(ast.parse((HOME / name).read_text())):
+            if isinstance(node, ast.ClassDef) and name.startswith("coplay/"):
+                own = found.setdefault(node.name, set())
+                bases.setdefault(node.name, set()).update(map(base_name, node.bases))
+                for part in ast.walk(node):
+                    if isinstance(part, ast.FunctionDef):
+                        own.add(part.name)
+                    elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                        own.add(part.id)
+    for _ in range(4):  # no class has more generations
+        for name, own in found.items():
+            own.update(*(found.get(base, set()) for base in bases[name]))
+    return found
+
+
+def base_name(base: ast.expr) -> str:
+    """The last name of a base class: Module of eqx.Module, View of View[State]."""
+    return ast.unparse(base).partition("[")[0].rpartition(".")[2]
+
+
+def test_members_are_there() -> None:
+    """`Game.observe`, `game.observe(state)`: a class of the package, and what it has."""
+    faults = []
+    for code in all_code():
+        found = re.match(r"([A-Z][a-z]\w+|game)\.(\w+)(\(.*\))?$", code.text)
+        if found and found[2] not in members().get(found[1].replace("game", "Game"), set()):
+            faults.append(f"{code.where}: there is no {code.text}")
+    assert not faults, "\n" + "\n".join(faults)
+
+
+def test_links_lead_somewhere() -> None:
+    faults = []
+    for page in PAGES:
+        for number, line in enumerate(page.read_text().splitlines(), 1):
+            for target in re.findall(r"\]\(([^)#\s]+)", line):
+                if "://" not in target and not (page.parent / target).exists():
+                    faults.append(f"{page.relative_to(HOME)}:{number}: there is no {target}")
+    assert not faults, "\n" + "\n".join(faults)
+
+
+# --- the tutorial -------------------------------------------------------------------------------
 
 
 def test_the_tutorial_is_its_example_from_top_to_bottom() -> None:
@@ -13,4 +369,4 @@ def test_the_tutorial_is_its_example_from_top_to_bottom() -> None:
     # A page shows methods without the indentation of their class.
     shown = [line.strip() for block in blocks for line in block.splitlines() if line]
     assert shown == [line.strip() for line in code.splitlines() if line]
-    assert len(code.splitlines()) < 80
+    assert len(code.splitlines()) < 90

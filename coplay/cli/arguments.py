@@ -1,8 +1,12 @@
 """Reading the command line: options before they are parsed, and typed dataclasses."""
 
+from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import tyro
+
+_only_parse = ContextVar("only_parse", default=False)
 
 
 def option(arguments: list[str], name: str) -> str | None:
@@ -34,12 +38,32 @@ def values(arguments: list[str], name: str) -> list[str]:
 
 def parse(kind: Any, arguments: list[str], command: str, default: Any = None) -> Any:
     """The arguments as a dataclass; wrong ones end the program with code 2 and a message."""
-    return tyro.cli(
+    given = tyro.cli(
         kind,
         args=arguments,
         prog=f"coplay {command}",
         **({} if default is None else {"default": default}),
     )
+    if _only_parse.get():
+        raise ParsedOnly
+    return given
+
+
+class ParsedOnly(Exception):
+    """The arguments are right, and nothing else was asked for."""
+
+
+def parse_only(run: Callable[[list[str]], int], arguments: list[str]) -> None:
+    """Parse a command line as `run` would, and do nothing more; `SystemExit` if it is wrong."""
+    before = _only_parse.set(True)
+    try:
+        code = run(arguments)
+    except ParsedOnly:
+        return
+    finally:
+        _only_parse.reset(before)
+    if code:
+        raise SystemExit(code)
 
 
 def for_game(kind: Any, game_name: str, player: str) -> tuple[Any, Any]:
