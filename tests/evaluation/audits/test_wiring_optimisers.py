@@ -74,7 +74,7 @@ def course(
             change, kept = optimiser.update(slope, state.critic_optimiser, state.critic)
             moved = optax.apply_updates(state.critic, change)
             state = state._replace(critic=moved, critic_optimiser=kept)
-    return Course(start, state, None, None)  # type: ignore[arg-type]
+    return Course(start, state, None, None)
 
 
 OPTIMISERS = {
@@ -123,7 +123,7 @@ def test_all_numbers_of_a_model_as_one_vector() -> None:
     slope = ravel_pytree(jax.grad(used)(net))[0]
     change, kept = optimiser.update(slope, start.actor_optimiser)
     state = start._replace(actor=as_net(flat + change), actor_optimiser=kept)
-    check = parameter_check(Toy(), Course(start, state, None, None))  # type: ignore[arg-type]
+    check = parameter_check(Toy(), Course(start, state, None, None))
     assert "['actor'].unused.weight gets no gradient" in check.detail
     assert "['critic'].used.weight is in no optimiser" in check.detail
     assert "['actor'].used" not in check.detail
