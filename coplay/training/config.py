@@ -17,6 +17,7 @@ from coplay.core.config import (
 )
 from coplay.core.errors import UserError, unknown
 from coplay.games.registry import game_parts
+from coplay.training.upgrade import is_old, upgraded_learner
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class TrainConfig:
     """Everything that determines a training run.
 
     player, game_name: the learner and the game by name. learner, game: their configurations.
+    dropped: fields of a file of version 0.1 that are gone.
     """
 
     player: str
@@ -69,9 +71,10 @@ class TrainConfig:
     learner: Any
     game: Any
     run: RunConfig = field(default_factory=RunConfig)
+    dropped: tuple[str, ...] = field(default=(), compare=False)
 
     def as_json(self) -> dict[str, Any]:
-        return to_json(self)
+        return {name: value for name, value in to_json(self).items() if name != "dropped"}
 
     @staticmethod
     def from_json(data: Any, where: str) -> "TrainConfig":
@@ -83,12 +86,23 @@ class TrainConfig:
         for name in data:
             if name not in (*names, "coplay"):
                 raise unknown(f"field in {where}", name, names)
+        player, learner = data["player"], data["learner"]
+        dropped: list[str] = []
+        if is_old(data.get("coplay")) and isinstance(learner, dict):
+            learner, dropped = upgraded_learner(player, learner)
         return TrainConfig(
-            player=data["player"],
+            player=player,
             game_name=data["game_name"],
-            learner=from_json(
-                learner_parts(data["player"])[0], data["learner"], f"{where}: learner"
-            ),
+            learner=_over_defaults(learner_parts(player)[0], learner, f"{where}: learner"),
             game=from_json(game_parts(data["game_name"])[0], data["game"], f"{where}: game"),
             run=from_json(RunConfig, data["run"], f"{where}: run"),
+            dropped=tuple(dropped),
         )
+
+
+def _over_defaults(kind: type, data: Any, where: str) -> Any:
+    """A configuration with the given fields over its defaults, part by part: a learner's defaults
+    of a part may be others than the part's own."""
+    if not isinstance(data, dict):
+        raise UserError(f"{where} must be an object with fields, not {data!r}")
+    return with_fields(kind(), data, where)

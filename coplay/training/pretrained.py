@@ -16,6 +16,7 @@ from coplay.core.config import (
     Share,
     from_json,
     get_field,
+    with_fields,
 )
 from coplay.core.errors import UserError
 from coplay.core.game import Game
@@ -25,6 +26,7 @@ from coplay.models.world_model import WorldModel, WorldModelConfig, new_world_mo
 from coplay.nn.networks import view_shape
 from coplay.rl.optimisers import OptimiserConfig
 from coplay.training import checkpoints
+from coplay.training.upgrade import FIT, GOALS, is_old, upgraded
 
 
 @dataclass(frozen=True)
@@ -91,14 +93,17 @@ def read_pretrained(folder: Path, part: str, kind: type) -> Pretrained:
     if data.get("part") != part:
         raise UserError(f"{folder} holds {data.get('part', 'a run')}, not {part}")
     where = f"{folder / 'config.json'}"
+    model, options = data["model"], data["fit"]
+    if is_old(data.get("coplay")):
+        model, options = upgraded(GOALS, model)[0], upgraded(FIT, options)[0]
     return Pretrained(
         part=part,
         data=data["data"],
         game_name=data["game_name"],
         game=from_json(game_parts(data["game_name"])[0], data["game"], f"{where}: game"),
         kinds=tuple(data["kinds"]),
-        model=from_json(kind, data["model"], f"{where}: model"),
-        fit=from_json(FitConfig, data["fit"], f"{where}: fit"),
+        model=with_fields(kind(), model, f"{where}: model"),
+        fit=with_fields(FitConfig(), options, f"{where}: fit"),
     )
 
 

@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from coplay.core.compilation import use_cache
+from coplay.core.config import inert_fields
 from coplay.core.errors import UserError, WorkerFailed
 from coplay.core.files import write_json
 from coplay.core.game import Game
@@ -126,7 +127,7 @@ class Trainer:
         self.workers: WorkerBlocks | None = workers
         # Nothing is gained by long blocks where every step leaves the compiled program.
         self.block = 1 if workers else run.block
-        for note in self.game.notes:
+        for note in (*self.game.notes, *self._notes_on_fields()):
             watcher.say(f"note: {note}")
         if goes_on:
             self._restore()
@@ -189,6 +190,18 @@ class Trainer:
     @property
     def step(self) -> int:
         return self.iteration * self.per_iteration
+
+    def _notes_on_fields(self) -> list[str]:
+        """Fields that were given and do nothing."""
+        notes = [
+            *inert_fields(self.config.learner),
+            *inert_fields(self.config.run),
+            *inert_fields(self.config.game),
+        ]
+        if self.config.dropped:
+            gone = ", ".join(self.config.dropped)
+            notes.append(f"the configuration is of version 0.1; these fields are gone: {gone}")
+        return notes
 
     # --- the loop ------------------------------------------------------------------------------
 

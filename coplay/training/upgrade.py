@@ -1,0 +1,178 @@
+"""Configurations of version 0.1: a map of old names to the paths of today.
+
+A field that is gone maps to None: it is dropped, and the user is told.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Renamed = Mapping[str, str | tuple[str, ...] | None]
+
+NETWORK: Renamed = {
+    "network": "network.kind",
+    "hidden": "network.hidden",
+    "channels": "network.channels",
+    "activation": "network.activation",
+}
+OPTIMISER: Renamed = {
+    "learning_rate": "optimiser.learning_rate",
+    "schedule": "optimiser.schedule",
+    "gradient_clip": "optimiser.max_grad_norm",
+}
+PPO: Renamed = {**NETWORK, **OPTIMISER, "trace": "gae_lambda"}
+MAPPO: Renamed = {
+    **NETWORK,
+    "layer_norm": "network.layer_norm",
+    "actor_rate": "optimiser.learning_rate",
+    "critic_rate": "critic_learning_rate",
+    "schedule": "optimiser.schedule",
+    "gradient_clip": "optimiser.max_grad_norm",
+    "trace": "gae_lambda",
+    "critic": "critic_input",
+    "memory": "memory.kind",
+    "units": "memory.units",
+    "chunk": "memory.chunk_length",
+    "normalise_values": "value_norm.enabled",
+    "value_decay": "value_norm.decay",
+}
+HYPER_MAPPO: Renamed = {
+    **MAPPO,
+    "context": "hypernetwork.context",
+    "layers": "hypernetwork.layers",
+    "increments": "hypernetwork.increments",
+    "use": "hypernetwork.use",
+    "ids": "hypernetwork.ids",
+    "latent": "hypernetwork.latent",
+    "accumulation": "hypernetwork.accumulation",
+    "context_width": "hypernetwork.width",
+    "context_units": "hypernetwork.units",
+    "context_memory": "hypernetwork.memory",
+    "hyper_rate": "hypernetwork.learning_rate",
+    "generate_critic": "hypernetwork.generate_critic",
+}
+SEARCH: Renamed = {
+    "simulations": "search.simulations",
+    "draws": "search.draws",
+    "depth": "search.depth",
+    "search": "search.kind",
+    "exploration": "search.exploration",
+    "beta": "search.beta",
+    "q_range": "search.min_q_range",
+}
+HOP: Renamed = {
+    **NETWORK,
+    **OPTIMISER,
+    **SEARCH,
+    "backend": "search.backend",
+    "resample": "search.resample",
+    "share_tree": "search.share_tree",
+    "raw_puct": "search.raw_q",
+    "backup": "search.backup",
+    "normalise_q": "search.normalise_q",
+    # One discount stood for both.
+    "discount": ("discount", "search.discount"),
+    "inter": "belief.inter",
+    "intra": "belief.intra",
+    "prior": "belief.prior",
+    "remember": "belief.keep",
+    "concentration": "belief.concentration",
+    "goal_change": "belief.goal_change",
+    "aimless": "belief.random_goal",
+    "characters": "personas.share",
+    "characters_from": "personas.first_episode",
+    "school": "personas.curriculum",
+    "character_episodes": "personas.episodes",
+    "character_beta": "personas.beta",
+    "guides": "personas.guide_search",
+    "replay": "replay.capacity",
+    "updates": "replay.updates",
+    "batch": "replay.batch",
+    "trace": "gae_lambda",
+}
+HOP_PLUS: Renamed = {
+    **PPO,
+    **SEARCH,
+    "plan_discount": "search.discount",
+    "plan_training": "plan_while_learning",
+    "goal": "goals.use",
+    "goals": "goals.from",
+    "goal_loss": "goals.loss",
+    "goal_dim": "goals.dim",
+    "inference": "goals.inference",
+    "prototypes": "goals.prototypes",
+    "goal_units": "goals.units",
+    "goal_width": "goals.width",
+    "opponent_hidden": "goals.opponent_hidden",
+    "kl_weight": "goals.kl_weight",
+    "match_weight": "goals.inference_kl_weight",
+    "ahead": "goals.horizon",
+    "selector": "goals.selector",
+    "world_model": "world_model.from",
+    "world_channels": "world_model.channels",
+    "imagination": "imagination.share",
+    "strangers": "imagination.strangers",
+    "imagine_over": "imagination.over",
+    "imagine_after": "imagination.after",
+    "line": "models.chunk_length",
+    "buffer_lines": "models.buffer_chunks",
+    "buffer_steps": "models.buffer_transitions",
+    "model_updates": "models.updates",
+    "model_every": "models.every",
+    "model_lines": "models.batch_chunks",
+    "model_steps": "models.batch_transitions",
+    "model_rate": "models.learning_rate",
+    "learn_opponents": "models.learn_opponents",
+    "learn_world": "models.learn_world",
+}
+LEARNERS: Mapping[str, Renamed] = {
+    "ppo": PPO,
+    "ppo-gru": {**PPO, "units": "memory.units", "keep_memory": "memory.keep"},
+    "mappo": MAPPO,
+    "hyper-mappo": HYPER_MAPPO,
+    "hop": HOP,
+    "hop-plus": HOP_PLUS,
+}
+"""Learner -> field of version 0.1 -> its path today, or paths. Other fields kept their names."""
+
+GOALS: Renamed = {"goal_dim": "dim", "match_weight": "inference_kl_weight", "ahead": "horizon"}
+FIT: Renamed = {
+    "learning_rate": "optimiser.learning_rate",
+    "gradient_clip": "optimiser.max_grad_norm",
+}
+"""The same of pretrained models: of goals, and of how they were fitted."""
+
+VALUES: Mapping[tuple[str, str], Callable[[Any], Any]] = {
+    ("hop", "planner"): lambda value: {"on": "search", "off": "none"}.get(value, value),
+}
+"""(Learner, field of version 0.1) -> its value today."""
+
+
+def is_old(version: Any) -> bool:
+    """Whether a file was written by version 0.1."""
+    return str(version).startswith("0.1.")
+
+
+def upgraded(renamed: Renamed, data: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Fields of version 0.1 as a nested dictionary of today, and those that are gone."""
+    nested: dict[str, Any] = {}
+    gone = []
+    for name, value in data.items():
+        paths = renamed.get(name, name)
+        if paths is None:
+            gone.append(name)
+            continue
+        for path in (paths,) if isinstance(paths, str) else paths:
+            *parts, last = path.split(".")
+            place = nested
+            for part in parts:
+                place = place.setdefault(part, {})
+            place[last] = value
+    return nested, gone
+
+
+def upgraded_learner(player: str, data: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """See `upgraded`: the configuration of a learner."""
+    values = {
+        name: VALUES.get((player, name), lambda value: value)(value) for name, value in data.items()
+    }
+    return upgraded(LEARNERS.get(player, {}), values)

@@ -1,0 +1,75 @@
+"""Files of version 0.1 are read: every field is where it belongs, what is gone is named."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import coplay
+from coplay.algorithms.registry import learner_parts
+from coplay.core.config import get_field, leaves, to_json
+from coplay.training import upgrade
+from coplay.training.pretrained import PretrainedGoalsConfig, read_pretrained
+from coplay.training.run import RunFolder, read_config
+from coplay.training.upgrade import LEARNERS, upgraded, upgraded_learner
+
+OLD = Path(__file__).parents[1] / "data" / "v0.1"
+RUNS = sorted(path.parent.name for path in OLD.glob("*/config.json"))
+RUNS = [name for name in RUNS if name not in ("goals", "world")]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_configurations_of_all_learners(name: str) -> None:
+    data = json.loads((OLD / name / "config.json").read_text())
+    config = read_config(OLD / name / "config.json")
+    player, dropped = data["player"], set(config.dropped)
+    for field, value in data["learner"].items():
+        if field in dropped:
+            continue
+        paths = LEARNERS[player].get(field, field)
+        value = upgrade.VALUES.get((player, field), lambda value: value)(value)
+        for path in (paths,) if isinstance(paths, str) else paths or ():
+            assert to_json(get_field(config.learner, path)) == value, f"{field} -> {path}"
+    for field, value in data["run"].items():
+        assert to_json(getattr(config.run, field)) == value
+    for field, value in data["game"].items():
+        assert to_json(getattr(config.game, field)) == value
+
+
+@pytest.mark.parametrize("player", LEARNERS)
+def test_the_map_leads_to_fields_that_exist(player: str) -> None:
+    kind = learner_parts(player)[0]
+    paths = {leaf.path for leaf in leaves(kind())}
+    for name, new in LEARNERS[player].items():
+        for path in (new,) if isinstance(new, str) else new or ():
+            assert path in paths, f"{name} -> {path}"
+
+
+def test_fields_that_are_gone_are_named() -> None:
+    renamed: upgrade.Renamed = {"old": "part.new", "gone": None, "both": ("a", "part.a")}
+    found = upgraded(renamed, {"old": 1, "gone": 2, "both": 3, "same": 4})
+    assert found == ({"part": {"new": 1, "a": 3}, "a": 3, "same": 4}, ["gone"])
+    assert upgraded_learner("hop", {"planner": "off"})[0] == {"planner": "none"}
+
+
+def test_pretrained_models() -> None:
+    goals = read_pretrained(OLD / "goals", "goals", PretrainedGoalsConfig)
+    assert (goals.model.dim, goals.model.width, goals.model.horizon) == (16, 32, 5)
+    assert goals.fit.optimiser.learning_rate == 0.004 and goals.fit.epochs == 1
+
+
+def test_a_run_of_version_0_1_plays_and_goes_on(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(OLD / "ppo-checkpoint", folder)
+    config = read_config(folder / "config.json")
+    fields: dict[str, Any] = {
+        leaf.path: leaf.value for leaf in leaves(config.game) if leaf.value != leaf.default
+    }
+    game = coplay.make_game(config.game_name, **fields)
+    result = coplay.play(game, f"{folder},{folder}", episodes=4)
+    assert result["episodes"] == 4
+    summary = coplay.train(out=folder, resume=True, steps=config.run.steps + 64)
+    assert summary["steps"] > config.run.steps
+    assert RunFolder(folder).read_config().learner == config.learner
