@@ -73,6 +73,7 @@ def test_fields_by_path() -> None:
     assert with_fields(Player(), {"search": wanted.search, "clip": 0.2}) == wanted
     texts = ["search.simulations=4", "search.from=runs/a", "clip=0.2"]
     assert parse_fields(Player(), texts, "here") == wanted
+    assert parse_fields(Player(), ["planner=none", "clip=none"], "here") == Player(planner="none")
     assert get_field(wanted, "search.from") == "runs/a"
 
 
