@@ -216,11 +216,14 @@ def _own_name(config: Any, name: str, where: str, path: str | None = None) -> st
 def parse_fields(config: T, texts: list[str], where: str) -> T:
     """A copy of a configuration with fields set from texts `path=value`."""
     values = {}
+    choices = {leaf.path: typing.get_args(leaf.hint) for leaf in leaves(config)}
     for text in texts:
         path, equals, value = text.partition("=")
         if not equals:
             raise UserError(f"'{text}' in {where}: expected field=value")
-        values[path] = _plain(value)
+        # A choice may be called none, which elsewhere is no value at all.
+        named = value in choices.get(path.replace("-", "_"), ())
+        values[path] = value if named else _plain(value)
     return with_fields(config, values, where)
 
 
