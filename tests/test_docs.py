@@ -41,7 +41,7 @@ PREFIXES = {
 """Beginning of a run's name -> the player, for runs that no page shows how to train."""
 PARTS = ("audit", "bench", "inspect", "pretrain")
 """Commands whose first argument is a part of theirs."""
-OF_READERS = re.compile(r".*\bmy_\w+.*|.*_my_\w+.*|--game\.cells")
+OF_READERS = re.compile(r".*\bmy_\w+.*|.*_my_\w+.*|.*\bNAME\b.*|--game\.cells")
 """What a reader makes: files such as my_game.py, the option of the tutorial's game."""
 OF_OTHERS = re.compile(r"(baselines/MAPPO/)?mappo_rnn_(smax|mpe)\.py")
 """Files of JaxMARL."""
