@@ -77,6 +77,11 @@ def test_fields_by_path() -> None:
     assert get_field(wanted, "search.from") == "runs/a"
 
 
+def test_none_may_be_a_choice() -> None:
+    given = parse_fields(Player(clip=0.2), ["planner=none", "clip=none"], "here")
+    assert given.planner == "none" and given.clip is None
+
+
 def test_json_and_back() -> None:
     config = Player(search=Planning(simulations=4, from_="runs/a"), hidden=(3,))
     data = to_json(config)
