@@ -8,6 +8,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer, Shaped
 
 from coplay.core.game import Observation
+from coplay.core.goals import Goals, hindsight
+from coplay.core.trajectory import Trajectory
 from coplay.models.personas import NO_PERSONA
 from coplay.nn.networks import ViewShape
 
@@ -56,6 +58,33 @@ class Pairs(NamedTuple):
     goal: Float[Array, "*set sample feature"]
     action: Integer[Array, "*set sample"]
     mask: Bool[Array, "*set sample"]
+
+
+def rewards_by_persona(
+    goals: Goals,
+    personas: int,
+    reward: Float[Array, "time copy own"],
+    realised: Int[Array, "time copy own"],
+) -> Float[Array, "time copy own persona"]:
+    """What each step is worth with each of so many personas, and last without one."""
+    kinds = jnp.append(jnp.arange(personas), NO_PERSONA)
+    return jax.vmap(
+        lambda persona: goals.persona_reward(
+            jnp.broadcast_to(persona, reward.shape), reward, realised
+        ),
+        out_axes=-1,
+    )(kinds)
+
+
+def goals_in_hindsight(
+    goals: Goals, trajectory: Trajectory, realised: Int[Array, "time copy seat"]
+) -> tuple[Float[Array, "time copy seat feature"], Bool[Array, "time copy seat"]]:
+    """The features of the goals that seats turned out to have, and whether these are known."""
+    label = hindsight(realised, trajectory.over, goals.unrealised)
+    features = jax.vmap(jax.vmap(goals.features))(trajectory.state)
+    chosen = label[..., None] == jnp.arange(features.shape[-2])
+    goal = jnp.sum(jnp.where(chosen[..., None], features, 0.0), axis=-2)
+    return goal, label >= 0
 
 
 def empty_replay(

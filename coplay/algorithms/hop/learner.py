@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
 from coplay.algorithms.hop.config import HOPConfig
 from coplay.algorithms.hop.data import (
@@ -29,7 +29,9 @@ from coplay.algorithms.hop.data import (
     draw_rows,
     empty_replay,
     equal_shares,
+    goals_in_hindsight,
     picked,
+    rewards_by_persona,
 )
 from coplay.algorithms.hop.networks import (
     Networks,
@@ -42,7 +44,6 @@ from coplay.algorithms.hop.networks import (
 from coplay.algorithms.hop.player import HOPPlayer, goals_of, refuse_partial_views
 from coplay.core.errors import UserError
 from coplay.core.game import Game, Observation
-from coplay.core.goals import Goals, hindsight
 from coplay.core.group import Group
 from coplay.core.numerics import masked_mean
 from coplay.core.trajectory import Trajectory
@@ -210,8 +211,15 @@ class HOP(SetLearner):
         persona_rewards = trajectory.reward[:, :, own][..., None]
         if game.goals is not None:
             realised = jax.vmap(jax.vmap(game.goals.realised))(trajectory.state, trajectory.after)
-            persona_rewards = self._persona_rewards(game.goals, trajectory, realised)
-        goal, labelled = self._goals_in_hindsight(game, trajectory, realised)
+            persona_rewards = rewards_by_persona(
+                game.goals, self.shape.personas, trajectory.reward[:, :, own], realised[:, :, own]
+            )
+        if self.config.direct_om:
+            goal = jnp.zeros((steps, copies, seats, 0))
+            labelled = jnp.ones((steps, copies, seats), bool)
+        else:
+            assert game.goals is not None and realised is not None
+            goal, labelled = goals_in_hindsight(game.goals, trajectory, realised)
         everyone = ReplayRows(
             observation=trajectory.observation,
             alive=trajectory.alive,
@@ -229,34 +237,6 @@ class HOP(SetLearner):
         oracle = jnp.exp(jnp.max(trajectory.log_policy, axis=-1)).reshape(steps * copies, seats)
         info = RolloutInfo(jnp.concatenate([trajectory.episode, last]), persona_rewards, oracle)
         return rows, super().training_data(game, trajectory), info
-
-    def _persona_rewards(
-        self, goals: Goals, trajectory: Trajectory, realised: Int[Array, "time copy seat"]
-    ) -> Float[Array, "time copy own persona"]:
-        """What each step is worth to the active seats with each persona, and last without one."""
-        own = np.array(self.active)
-        reward = trajectory.reward[:, :, own]
-        personas = jnp.append(jnp.arange(self.shape.personas), NO_PERSONA)
-        return jax.vmap(
-            lambda persona: goals.persona_reward(
-                jnp.broadcast_to(persona, reward.shape), reward, realised[:, :, own]
-            ),
-            out_axes=-1,
-        )(personas)
-
-    def _goals_in_hindsight(
-        self, game: Game, trajectory: Trajectory, realised: Int[Array, "time copy seat"] | None
-    ) -> tuple[Float[Array, "time copy seat feature"], Bool[Array, "time copy seat"]]:
-        """The features of the goals that seats turned out to have, and whether these are known."""
-        shape = trajectory.alive.shape
-        if self.config.direct_om:
-            return jnp.zeros((*shape, 0)), jnp.ones(shape, bool)
-        assert game.goals is not None and realised is not None
-        label = hindsight(realised, trajectory.over, game.goals.unrealised)
-        features = jax.vmap(jax.vmap(game.goals.features))(trajectory.state)
-        chosen = label[..., None] == jnp.arange(features.shape[-2])
-        goal = jnp.sum(jnp.where(chosen[..., None], features, 0.0), axis=-2)
-        return goal, label >= 0
 
     def _context(self, game: Game, trajectory: Trajectory) -> Float[Array, "time copy own input"]:
         """What actor and critic of the active seats saw beside the view, without personas."""
