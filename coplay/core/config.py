@@ -217,7 +217,6 @@ def parse_fields(config: T, texts: list[str], where: str) -> T:
     """A copy of a configuration with fields set from texts `path=value`."""
     hints = {leaf.path: leaf.hint for leaf in leaves(config)}
     values = {}
-    choices = {leaf.path: typing.get_args(leaf.hint) for leaf in leaves(config)}
     for text in texts:
         path, equals, value = text.partition("=")
         if not equals:
