@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from coplay.games.registry import make_game as make_game
     from coplay.games.registry import register_game as register_game
     from coplay.training.players import make_player as make_player
+    from coplay.training.players import step_player as step_player
     from coplay.training.run import load_run as load_run
 
 
@@ -75,6 +76,7 @@ _WHERE = {
     "register_game": "coplay.games.registry",
     "register_learner": "coplay.algorithms.registry",
     "register_player": "coplay.algorithms.registry",
+    "step_player": "coplay.training.players",
     "seat_keys": "coplay.core.trajectory",
     "to_pettingzoo": "coplay.games.adapters.pettingzoo_out",
     "train": "coplay.api.training",

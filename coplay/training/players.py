@@ -5,6 +5,7 @@ from coplay.algorithms.scripted import Mix, Random, Scripted, Switcher
 from coplay.core.errors import OWN, UserError, unknown
 from coplay.core.game import Game
 from coplay.core.player import Player
+from coplay.matches.stepped_player import SteppedPlayer
 from coplay.training.run import load_player
 from coplay.training.seating import is_learner, is_run
 
@@ -48,6 +49,20 @@ def make_player(entry: str, game: Game, seat: int = 0, greedy: bool = False) -> 
     valid = ["random", *game.scripted, "switcher:A:B:step=N", "switcher:A:B:episode=N", "mix:A:B…"]
     error = unknown("player", entry, [*valid, *PLAYERS, *LEARNERS])
     raise UserError(f"{error}, or the path of a run; {OWN.format('player')}")
+
+
+def step_player(
+    entry: str | Player, game: Game, seat: int = 0, greedy: bool = False, seed: int = 0
+) -> SteppedPlayer:
+    """A player to be asked observation by observation, with its memory; see `SteppedPlayer`.
+
+    entry: of a seating, or a player. seat: where it sits. seed: of what it draws.
+
+        player = coplay.step_player("runs/ppo@best", coplay.make_game("stag-hunt"))
+        action = player.act(observation)
+    """
+    player = make_player(entry, game, seat, greedy) if isinstance(entry, str) else entry
+    return SteppedPlayer(player, game, seat, seed)
 
 
 def _switcher(entry: str, options: list[str], game: Game, seat: int, greedy: bool) -> Switcher:
