@@ -5,9 +5,10 @@
     run = coplay.train("ppo", "stag-hunt", steps=200_000)
     coplay.play("stag-hunt", [run["folder"], "ns", "ns", "random"])
 
-Protocols to write one's own: `Game`, `Player`, `Learner`; what they speak of: `Observation`,
-`Outcome`, `View`, `Insight`, `Group`, `Trajectory`. What they make known: `register_game`,
-`register_player`, `register_learner`. Everything else is a function; `help(coplay.train)` explains.
+Protocols to write one's own: `Game`, `Player`, `Learner`, made known by `register_game`,
+`register_player`, `register_learner`. What they speak of: `Observation`, `Outcome`, `View`,
+`ViewShape`, `Insight`, `Group`, `Trajectory`. Everything else is a function; `help(coplay.train)`
+explains.
 """
 
 from importlib import import_module
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from coplay.games.check import check_game as check_game
     from coplay.games.registry import make_game as make_game
     from coplay.games.registry import register_game as register_game
+    from coplay.nn.networks import ViewShape as ViewShape
     from coplay.training.players import make_player as make_player
     from coplay.training.players import step_player as step_player
     from coplay.training.run import load_run as load_run
@@ -83,6 +85,7 @@ _WHERE = {
     "Trajectory": "coplay.core.trajectory",
     "UserError": "coplay.core.errors",
     "View": "coplay.core.player",
+    "ViewShape": "coplay.nn.networks",
 }
 """Public name -> its module."""
 

@@ -35,14 +35,14 @@ class A2CPlayer(coplay.Player):
 
     def outputs(self, seen):  # log-probabilities and value of ego views with any leading axes
         x = jnp.concatenate([seen.planes.reshape(*seen.legal.shape[:-1], -1), seen.features], -1)
-        x = jnp.tanh(x @ self.hidden.weight.T + self.hidden.bias)
-        x = x @ self.head.weight.T + self.head.bias
+        x = jnp.tanh(jnp.vectorize(self.hidden, signature="(i)->(o)")(x))
+        x = jnp.vectorize(self.head, signature="(i)->(o)")(x)
         return jax.nn.log_softmax(jnp.where(seen.legal, x[..., :-1], -1e9)), x[..., -1]
 
 
 class A2C(coplay.Learner):  # its state: (networks, optimisers), every array [seat, ...]
     config: A2CConfig = eqx.field(static=True)
-    shape: object
+    shape: coplay.ViewShape
     game_seats: int = eqx.field(static=True)
     seats: tuple[int, ...] = eqx.field(static=True)
     active: tuple[int, ...] = eqx.field(static=True)

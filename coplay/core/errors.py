@@ -11,6 +11,11 @@ class UserError(ValueError):
     """Something the user asked for cannot be done; the message says what, where, and what to do.
 
     The command line prints the message alone and exits with code 2.
+
+        try:
+            coplay.make_game("stag-hnt")
+        except coplay.UserError as error:
+            print(error)  # unknown game 'stag-hnt': did you mean 'stag-hunt'? …
     """
 
 

@@ -77,8 +77,8 @@ class SteppedPlayer:
         self._key, key = jax.random.split(self._key)
         try:
             action, policy, self._memory = _act(self.player, self.game, key, view, self._memory)
-        except (AttributeError, TypeError) as error:
-            if state is not None:
+        except (AttributeError, TypeError, ValueError) as error:
+            if state is not None or isinstance(error, UserError):
                 raise
             raise UserError(
                 f"{type(self.player).__name__} decides by the state of the game: give it to act as "
