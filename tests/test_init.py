@@ -1,6 +1,7 @@
 """The public names: all there, explained with an example, and quick to import."""
 
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +24,7 @@ def test_every_public_name_is_explained_with_an_example() -> None:
     for name in coplay.__all__:
         if name != "__version__":
             words = inspect.getdoc(getattr(coplay, name)) or ""
-            assert "\n\n    " in words, f"{name} has no example"
+            assert re.search(r"\n\n(    |.*coplay\.)", words), f"{name} has no example"
 
 
 def test_types_are_known_for_all_names() -> None:

@@ -27,9 +27,8 @@ class Stubborn(coplay.Player):
     """Always the same."""
 
     def act(self, game, key, view, memory):
-        return jnp.broadcast_to(
-            jnp.arange(game.actions) * 9.0, view.observation.legal.shape
-        ), memory
+        logits = jnp.arange(game.actions) * 9.0
+        return jnp.broadcast_to(logits, view.observation.legal.shape), memory
 
 
 def test_fields_by_their_paths() -> None:
@@ -65,11 +64,10 @@ def test_own_players_sit_in_a_run(tmp_path: Path, capsys: Any, monkeypatch: Any)
 @pytest.mark.slow
 def test_own_players_among_strangers(tmp_path: Path) -> None:
     small: dict[str, Any] = {"steps": 16, "last": 16, "seeds": 1, "normalise": False, "quiet": True}
-    result = coplay.adapt(
-        Stubborn, [Stubborn()], game="identity", game_fields={"players": 2}, out=tmp_path, **small
-    )
+    with pytest.raises(coplay.UserError, match="cannot be renumbered"):
+        coplay.adapt("random", ["random"] * 3, game="identity", out=tmp_path, **small)
+    game = coplay.make_game("stag-hunt", height=3, width=3, players=2, horizon=4)
+    result = coplay.adapt(Stubborn, [Stubborn()], game=game, out=tmp_path / "a", **small)
     assert result["player"] == result["against"] == "Stubborn"
-    met = coplay.cross_play(
-        coplay.make_game("identity", players=2), [Stubborn(), "random"], episodes=8
-    )
+    met = coplay.cross_play(game, [Stubborn(), "random"], episodes=8)
     assert met["players"] == ["Stubborn", "random"]

@@ -83,9 +83,12 @@ def test_its_player_is_asked_for_one_observation(trained: Path) -> None:
 def test_several_seats_open_a_run_once(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[Any] = []
     begin = Run.__init__
-    monkeypatch.setattr(
-        Run, "__init__", lambda self, *given: (opened.append(given), begin(self, *given))[1]
-    )
+
+    def counted(self: Run, *given: Any) -> None:
+        opened.append(given)
+        begin(self, *given)
+
+    monkeypatch.setattr(Run, "__init__", counted)
     entry = f"{trained}@seat=0"
     first, second = open_entry(entry), open_entry(entry)
     assert first.run is second.run and len(opened) <= 1
@@ -96,9 +99,7 @@ def test_several_seats_open_a_run_once(trained: Path, monkeypatch: pytest.Monkey
     assert open_entry(entry).run is not first.run, "a new checkpoint is read"
 
 
-def test_own_things_by_name_everywhere(
-    trained: Path, own: Path, tmp_path: Path, capsys: Any
-) -> None:
+def test_own_things_by_name_everywhere(trained: Path, own: Path, capsys: Any) -> None:
     load = ["--load", str(own)]
     data = json.loads((trained / "config.json").read_text())
     assert data["loads"] == [str(own)]
