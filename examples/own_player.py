@@ -21,7 +21,7 @@ if __name__ == "__main__":
     match = coplay.play("stag-hunt", [Patient(), "ns", "ns", "nh"], episodes=2000)
     print("among others:", match["seats"][0])
     with tempfile.TemporaryDirectory() as folder:
-        small = {"steps": 512, "copies": 8, "rollout": 8, "hidden": (8,), "minibatches": 2}
+        small = {"steps": 512, "copies": 8, "rollout": 8, "minibatches": 2}
         seating = ["ppo", Patient(), "ns", "ns"]
         run = coplay.train("ppo", out=f"{folder}/run", seating=seating, pictures=False, **small)
         print("a learner beside it:", run["seats"][0])

@@ -6,21 +6,21 @@ from typing import Any, Literal
 
 from coplay.api.arguments import Entry, game_and_config, seating_text, share_fields, watching
 from coplay.core.compilation import use_cache
+from coplay.core.config import with_fields
 from coplay.core.errors import UserError, unknown
 from coplay.core.game import Game
 from coplay.matches.dataset import Dataset, load_dataset, refuse_if_taken, save_dataset
-from coplay.models.goal_codes import GoalConfig
-from coplay.models.world_model import WorldConfig
+from coplay.models.world_model import WorldModelConfig
 from coplay.reports import inspect_goals, inspect_opponent, inspect_world
 from coplay.reports.inspected import Inspection, find_goals, find_world
 from coplay.training.collect import collect as collect_episodes
 from coplay.training.pretrain_goals import pretrain_goals
 from coplay.training.pretrain_world import pretrain_world
-from coplay.training.pretrained import FitConfig
+from coplay.training.pretrained import FitConfig, PretrainedGoalsConfig
 from coplay.training.trainer import Watcher
 
 FIT = {
-    "goals": FitConfig(epochs=8, learning_rate=4e-3),
+    "goals": with_fields(FitConfig(epochs=8), {"optimiser.learning_rate": 4e-3}),
     "world-model": FitConfig(batch=1024),
 }
 """Part -> how it is fitted where nothing is said."""
@@ -79,7 +79,7 @@ def pretrain(
     """
     if part not in FIT:
         raise unknown("part to pretrain", part, FIT)
-    kind = GoalConfig() if part == "goals" else WorldConfig()
+    kind = PretrainedGoalsConfig() if part == "goals" else WorldModelConfig()
     fit, model = share_fields(fields, FIT[part], kind)
     with watching(watcher, quiet) as told:
         return run_pretraining(part, Path(data), Path(out), model, fit, told)

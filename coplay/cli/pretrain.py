@@ -8,22 +8,23 @@ import tyro
 
 from coplay.api.models import FIT, run_pretraining
 from coplay.cli.arguments import named_part, parse
-from coplay.models.goal_codes import GoalConfig
-from coplay.models.world_model import WorldConfig
+from coplay.models.world_model import WorldModelConfig
 from coplay.reports.progress import ProgressLine
 from coplay.reports.results import print_json
-from coplay.training.pretrained import FitConfig
+from coplay.training.pretrained import FitConfig, PretrainedGoalsConfig
 
 
 @dataclass(frozen=True)
 class PretrainGoals:
-    """Train goal codes and the opponent model that is told them, on a dataset."""
+    """Train goal codes and the opponent model that is given them, on a dataset."""
 
     data: Path
     """Folder of the dataset, made by coplay collect."""
     out: Path
     """Folder of the new model."""
-    model: Annotated[GoalConfig, tyro.conf.arg(name="")] = field(default_factory=GoalConfig)
+    model: Annotated[PretrainedGoalsConfig, tyro.conf.arg(name="")] = field(
+        default_factory=PretrainedGoalsConfig
+    )
     fit: Annotated[FitConfig, tyro.conf.arg(name="")] = field(default_factory=lambda: FIT["goals"])
     json: bool = False
     """Print the figures as one JSON object on standard output."""
@@ -37,7 +38,9 @@ class PretrainWorld:
     """Folder of the dataset, made by coplay collect."""
     out: Path
     """Folder of the new model."""
-    model: Annotated[WorldConfig, tyro.conf.arg(name="")] = field(default_factory=WorldConfig)
+    model: Annotated[WorldModelConfig, tyro.conf.arg(name="")] = field(
+        default_factory=WorldModelConfig
+    )
     fit: Annotated[FitConfig, tyro.conf.arg(name="")] = field(
         default_factory=lambda: FIT["world-model"]
     )

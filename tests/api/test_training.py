@@ -15,7 +15,7 @@ SMALL: dict[str, Any] = {
     "copies": 4,
     "rollout": 4,
     "block": 1,
-    "hidden": (4,),
+    "network.hidden": (4,),
     "minibatches": 1,
     "epochs": 1,
     "episodes": 4,

@@ -33,7 +33,9 @@ def first(game, state):
 coplay.register_game(OwnConfig, Own)
 coplay.register_player("first-of-test", first)
 """
-SMALL = "--copies 4 --rollout 4 --block 1 --hidden 4 --minibatches 1 --epochs 1 --episodes 4"
+SMALL = (
+    "--copies 4 --rollout 4 --block 1 --network.hidden 4 --minibatches 1 --epochs 1 --episodes 4"
+)
 
 
 @pytest.fixture(scope="module")
