@@ -26,6 +26,9 @@ class ViewShape(eqx.Module):
     numbers each is described, how many habits and how many one-sided characters there are; 0 if it
     declares none.
     world: how many numbers a critic that sees all is shown; 0 if the own view is all there is.
+
+        shape: coplay.ViewShape  # a field of every learner
+        inputs = math.prod(self.shape.planes) + self.shape.features
     """
 
     planes: tuple[int, int, int] = eqx.field(static=True)

@@ -375,7 +375,9 @@ CUE = {
 def test_a_memory_task(tmp_path: Path, player: str, fields: dict[str, Any]) -> None:
     register_game(CueConfig, Cue)
     out = tmp_path / "run"
-    summary = coplay.train(player, "cue", out, steps=20_000, episodes=500, **CUE, **fields)
+    summary = coplay.train(
+        player, "cue", out, steps=20_000, episodes=500, **CUE, **fields, pictures=False
+    )
     got = summary["team_mean"]
     assert got > 0.95 if player == "ppo-gru" else 0.4 < got < 0.6
 
@@ -383,9 +385,9 @@ def test_a_memory_task(tmp_path: Path, player: str, fields: dict[str, Any]) -> N
 def test_a_resumed_run_ends_where_a_straight_one_ends(tmp_path: Path) -> None:
     register_game(CueConfig, Cue)
     fields = {**CUE, "rollout": 4, "memory.units": 8, "episodes": 20, "block": 1}
-    coplay.train("ppo-gru", "cue", tmp_path / "straight", steps=1024, **fields)
-    coplay.train("ppo-gru", "cue", tmp_path / "cut", steps=512, **fields)
-    coplay.train("ppo-gru", "cue", tmp_path / "cut", steps=1024, resume=True)
+    coplay.train("ppo-gru", "cue", tmp_path / "straight", steps=1024, **fields, pictures=False)
+    coplay.train("ppo-gru", "cue", tmp_path / "cut", steps=512, **fields, pictures=False)
+    coplay.train("ppo-gru", "cue", tmp_path / "cut", steps=1024, resume=True, pictures=False)
     straight, cut = (
         RunFolder(tmp_path / name).checkpoints().all()[-1] for name in ("straight", "cut")
     )
