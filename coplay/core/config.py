@@ -286,12 +286,16 @@ def from_json(kind: type[T], data: Any, where: str) -> T:
     for name in data:
         if name not in names:
             raise unknown(f"field in {where}", name, names)
-    return kind(
-        **{
-            names[name]: _value(hints[names[name]], value, f"{where}.{name}")
-            for name, value in data.items()
-        }
-    )
+    usual = {field.name: _default(field) for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    values = {}
+    for name, value in data.items():
+        own, inside = names[name], f"{where}.{name}"
+        if isinstance(value, dict) and isinstance(usual[own], Config):
+            # A part may have other defaults here than elsewhere.
+            values[own] = with_fields(usual[own], value, inside)
+        else:
+            values[own] = _value(hints[own], value, inside)
+    return kind(**values)
 
 
 def _value(hint: Any, value: Any, where: str) -> Any:

@@ -129,3 +129,15 @@ def test_a_part_names_its_own_fields() -> None:
     config = TwoEncoders(Encoder(channels=(8,)), Encoder("cnn", (8,)))
     assert inert_fields(config) == ["actor.channels does nothing here: actor.kind is mlp"]
     assert inert_fields(config.actor) == ["channels does nothing here: kind is mlp"]
+
+
+@dataclass(frozen=True)
+class WideEncoder(Config):
+    encoder: Encoder = field(default_factory=lambda: Encoder("cnn", (64,)))
+
+
+def test_parts_of_files_keep_the_defaults_of_their_place() -> None:
+    read = from_json(WideEncoder, {"encoder": {"channels": [8]}}, "here")
+    assert read == WideEncoder(Encoder("cnn", (8,)))
+    with pytest.raises(UserError, match=r"here\.encoder"):
+        from_json(WideEncoder, {"encoder": {"chanels": [8]}}, "here")
