@@ -25,6 +25,7 @@ from coplay.matches.rollout import Table, new_table, rollout
 from coplay.nn import categorical
 from coplay.nn.networks import view_shape
 from coplay.nn.recurrent import GRUNetwork
+from coplay.rl.parameter_sets import by_seat
 from coplay.training.block import TrainState, enter_phase
 from coplay.training.phases import Phase
 from coplay.training.run import RunFolder
@@ -182,8 +183,8 @@ def test_the_update_sees_what_acting_saw(keep: bool, parameters: str) -> None:
         learning, batch = mine.prepare(state, part)
         logits, _ = jax.vmap(mine.outputs)((learning.actor, learning.critic), batch)
         new = categorical.log_policy(logits, batch.legal)
-        by_set = mine._by_set(part)
-        last = jax.vmap(mine._values)(
+        by_set = by_seat(part) if mine.separate else jax.tree.map(lambda x: x[None], part)
+        last = jax.vmap(mine.values)(
             learning.critic, by_set, jnp.zeros((*by_set.alive.shape[::3], 0))
         )[4]
         return batch, jnp.exp(new - batch.log_policy), last
