@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import tyro
 
-from coplay.cli.models import PARTS
+from coplay.cli.pretrain import PARTS
 from coplay.core.compilation import use_cache
 from coplay.matches.dataset import load_dataset
 from coplay.matches.statistics import bootstrap_interval

@@ -75,9 +75,10 @@ class Rendezvous(Game):
         return State(state.cell[order], state.alive[order], state.time)
 
 
-coplay.check_game(Rendezvous(RendezvousConfig()))
 register_game(RendezvousConfig, Rendezvous)
-with tempfile.TemporaryDirectory() as folder:
-    print("random:", coplay.play("rendezvous", "random,random,random")["team_mean"])
-    run = coplay.train("ppo", "rendezvous", f"{folder}/run", steps=60_000, copies=64, rollout=16)
-    print("trained:", run["team_mean"])
+if __name__ == "__main__":
+    coplay.check_game(Rendezvous(RendezvousConfig()))
+    with tempfile.TemporaryDirectory() as out:
+        print("random:", coplay.play("rendezvous", "random,random,random")["team_mean"])
+        run = coplay.train("ppo", "rendezvous", f"{out}/run", steps=60_000, copies=64, rollout=16)
+        print("trained:", run["team_mean"])

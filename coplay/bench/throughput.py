@@ -245,7 +245,7 @@ import sys, jax
 jax.config.update("jax_compilation_cache_dir", {cache!r})
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 from pathlib import Path
-from coplay.api import make_config
+from coplay.api.training import make_config
 from coplay.training.trainer import Trainer, Watcher
 config = make_config("ppo", "stag-hunt", {{}}, {{"steps": 8192, "block": 4}})
 trainer = Trainer(config, Path(sys.argv[1]) / sys.argv[2], Watcher())

@@ -6,6 +6,14 @@ from typing import Any
 
 import tyro
 
+from coplay.core.errors import UserError, unknown
+
+LOAD = """
+
+Every command takes --load FILE_OR_MODULE, as often as needed: a Python file or module that
+registers games, players or learners of your own (coplay.register_game, …) before the command
+runs."""
+
 _only_parse = ContextVar("only_parse", default=False)
 
 
@@ -36,12 +44,30 @@ def values(arguments: list[str], name: str) -> list[str]:
     return found
 
 
+def take_loads(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """The values of all options `--load`, and the other arguments."""
+    loads, rest = [], []
+    left = iter(arguments)
+    for argument in left:
+        if argument.startswith("--load="):
+            loads.append(argument.partition("=")[2])
+        elif argument == "--load":
+            if (value := next(left, None)) is None:
+                raise UserError("--load needs a Python file or module")
+            loads.append(value)
+        else:
+            rest.append(argument)
+    return loads, rest
+
+
 def parse(kind: Any, arguments: list[str], command: str, default: Any = None) -> Any:
     """The arguments as a dataclass; wrong ones end the program with code 2 and a message."""
+    words = getattr(kind, "__origin__", kind).__doc__ or ""
     given = tyro.cli(
         kind,
         args=arguments,
         prog=f"coplay {command}",
+        description=words + LOAD,
         **({} if default is None else {"default": default}),
     )
     if _only_parse.get():
@@ -64,6 +90,17 @@ def parse_only(run: Callable[[list[str]], int], arguments: list[str]) -> None:
         _only_parse.reset(before)
     if code:
         raise SystemExit(code)
+
+
+def named_part(arguments: list[str], command: str, valid: Any) -> tuple[str | None, list[str]]:
+    """The part that is named first, and the other arguments; None: only help was asked for."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(f"usage: coplay {command} PART …\n\nparts: {', '.join(valid)}")
+        print(f"coplay {command} PART --help explains all options")
+        return None, []
+    if arguments[0] not in valid:
+        raise unknown(f"part to {command}", arguments[0], valid)
+    return arguments[0], arguments[1:]
 
 
 def for_game(kind: Any, game_name: str, player: str) -> tuple[Any, Any]:

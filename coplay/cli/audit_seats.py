@@ -1,11 +1,13 @@
 """coplay audit seats: is every seat treated alike?"""
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
 
 import tyro
+
+from coplay.cli.arguments import for_game, option, parse
+from coplay.core.files import new_folder
 
 GameConfig = TypeVar("GameConfig")
 LearnerConfig = TypeVar("LearnerConfig")
@@ -46,41 +48,36 @@ class AuditSeatsArguments(Generic[GameConfig, LearnerConfig]):
     """Print the result as one JSON object on standard output."""
 
 
-def run_audit_seats(given: AuditSeatsArguments[Any, Any], out: Path) -> int:
-    """Audit, write the page, show the verdict."""
-    from coplay.evaluation.audits.seats import audit_seats as run_audit
+def run(arguments: list[str]) -> int:
+    """coplay audit seats …"""
+    from coplay.api.evaluating import audit_config
+    from coplay.evaluation.audits.seats import audit_seats
     from coplay.reports.audit_page import write_audit
     from coplay.reports.progress import ProgressLine
     from coplay.reports.results import print_audit
-    from coplay.training.config import RunConfig, TrainConfig
-    from coplay.training.trainer import Interrupted, RunStopped
+    from coplay.training.config import RunConfig
 
-    run = RunConfig(
+    game_name, player = option(arguments, "game") or "stag-hunt", option(arguments, "player")
+    kind, default = for_game(AuditSeatsArguments, game_name, player or "ppo")
+    given: AuditSeatsArguments[Any, Any] = parse(kind, arguments, "audit seats", default)
+    out = given.out or new_folder("audit", game_name)
+    settings = RunConfig(
         steps=given.steps,
         seed=given.seed,
         seeds=given.seeds,
         copies=given.copies,
         rollout=given.rollout,
-        checkpoint_every=given.steps,
-        keep=1,
     )
-    config = TrainConfig(given.player, given.game_name, given.learner, given.game, run)
-    try:
-        with ProgressLine() as progress:
-            result = run_audit(
-                config,
-                out,
-                given.among,
-                given.advantage,
-                given.episodes,
-                given.keep_going,
-                progress,
-            )
-    except RunStopped as error:
-        print(f"coplay: {error}", file=sys.stderr)
-        return 1
-    except Interrupted:
-        print("coplay: stopped; the same command goes on where it was", file=sys.stderr)
-        return 130
+    config = audit_config(given.player, given.game_name, given.learner, given.game, settings)
+    with ProgressLine() as progress:
+        result = audit_seats(
+            config,
+            out,
+            given.among,
+            given.advantage,
+            given.episodes,
+            given.keep_going,
+            progress,
+        )
     print_audit(result, write_audit(out, result), given.json)
     return 0 if result.passed else 1

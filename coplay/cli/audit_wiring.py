@@ -6,6 +6,9 @@ from typing import Annotated, Any, Generic, TypeVar
 
 import tyro
 
+from coplay.cli.arguments import for_game, option, parse
+from coplay.core.files import new_folder
+
 GameConfig = TypeVar("GameConfig")
 LearnerConfig = TypeVar("LearnerConfig")
 
@@ -28,14 +31,18 @@ class AuditWiringArguments(Generic[GameConfig, LearnerConfig]):
     """Print the result as one JSON object on standard output."""
 
 
-def run_audit_wiring(given: AuditWiringArguments[Any, Any], out: Path) -> int:
-    """Audit, write the page, show the verdict."""
+def run(arguments: list[str]) -> int:
+    """coplay audit wiring …"""
     from coplay.evaluation.audits.wiring import audit_wiring
     from coplay.reports.audit_page import write_audit
     from coplay.reports.progress import ProgressLine
     from coplay.reports.results import print_audit
     from coplay.training.config import RunConfig, TrainConfig
 
+    game_name, player = option(arguments, "game") or "stag-hunt", option(arguments, "player")
+    kind, default = for_game(AuditWiringArguments, game_name, player or "ppo")
+    given: AuditWiringArguments[Any, Any] = parse(kind, arguments, "audit wiring", default)
+    out = given.out or new_folder("audit", game_name)
     config = TrainConfig(
         given.player, given.game_name, given.learner, given.game, RunConfig(seed=given.seed)
     )

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Generic, TypeVar
 
 import tyro
 
+from coplay.cli.arguments import option, parse
+
 GameConfig = TypeVar("GameConfig")
 
 
@@ -28,37 +30,36 @@ class CollectArguments(Generic[GameConfig]):
     """Print what the dataset holds as one JSON object on standard output."""
 
 
-def default_arguments(game_name: str | None) -> tuple[type, CollectArguments[Any]]:
-    """The game's configuration class, and the arguments where nothing is said."""
+def run(arguments: list[str]) -> int:
+    """coplay collect …"""
+    from coplay.api.models import collect_dataset
     from coplay.games.registry import game_parts
+    from coplay.reports.results import print_json
 
-    name = game_name or "stag-hunt"
+    name = option(arguments, "game") or "stag-hunt"
     kind = game_parts(name)[0]
-    return kind, CollectArguments(game=kind(), game_name=name)
+    default: CollectArguments[Any] = CollectArguments(game=kind(), game_name=name)
+    given = parse(CollectArguments[kind], arguments, "collect", default)  # type: ignore
+    dataset = collect_dataset(
+        given.out, given.game_name, given.game, given.mix, given.samples, given.seed
+    )
+    if given.json:
+        print_json(dataset.about() | {"out": str(given.out)})
+    else:
+        print_dataset(given.out, dataset.about(), list(dataset.game.action_names))
+    return 0
 
 
-def run_collect(given: CollectArguments[Any]) -> int:
-    """Play, keep, and say what was kept."""
+def print_dataset(out: Path, about: dict[str, Any], names: list[str]) -> None:
+    """What a dataset holds, player by player; names: of the actions."""
     from rich.table import Table
 
-    from coplay.core.compilation import use_cache
-    from coplay.matches.dataset import refuse_if_taken, save_dataset
-    from coplay.reports.results import console_for_tables, print_json
-    from coplay.training.collect import collect
+    from coplay.reports.results import console_for_tables
 
-    use_cache()
-    refuse_if_taken(given.out)
-    dataset = collect(given.game_name, given.game, given.mix, given.samples, given.seed)
-    save_dataset(given.out, dataset)
-    about = dataset.about()
-    if given.json:
-        print_json(about | {"out": str(given.out)})
-        return 0
     table = Table(
-        title=f"{given.out}: {about['samples']} samples of {about['episodes']} episodes of "
+        title=f"{out}: {about['samples']} samples of {about['episodes']} episodes of "
         f"{about['game_name']}, {about['mean_length']:.1f} steps each"
     )
-    names = list(dataset.game.action_names)
     for name in ("player", "samples", "reward", *names):
         table.add_column(name, justify="left" if name == "player" else "right")
     for name, found in about["kinds"].items():
@@ -67,4 +68,3 @@ def run_collect(given: CollectArguments[Any]) -> int:
             name, str(found["samples"]), reward, *(str(found["actions"][a]) for a in names)
         )
     console_for_tables().print(table)
-    return 0

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import tyro
 
+from coplay.cli.arguments import parse
+
 
 @dataclass(frozen=True)
 class CompareArguments:
@@ -19,11 +21,11 @@ class CompareArguments:
     """Print the comparison as one JSON object on standard output."""
 
 
-def run_compare(given: CompareArguments) -> int:
-    """Load, compare, write, show."""
-    from coplay.evaluation.compare import load_runs
-    from coplay.reports.compare import print_comparison, write_comparison
+def run(arguments: list[str]) -> int:
+    """coplay compare RUN RUN …"""
+    from coplay.api.evaluating import compare
+    from coplay.reports.compare import print_comparison
 
-    runs = load_runs(given.runs)
-    print_comparison(write_comparison(given.out, runs), given.out, given.json)
+    given = parse(CompareArguments, arguments, "compare")
+    print_comparison(compare(given.runs, given.out), given.out, given.json)
     return 0

@@ -215,16 +215,20 @@ def _own_name(config: Any, name: str, where: str, path: str | None = None) -> st
 
 def parse_fields(config: T, texts: list[str], where: str) -> T:
     """A copy of a configuration with fields set from texts `path=value`."""
+    hints = {leaf.path: leaf.hint for leaf in leaves(config)}
     values = {}
     for text in texts:
         path, equals, value = text.partition("=")
         if not equals:
             raise UserError(f"'{text}' in {where}: expected field=value")
-        values[path] = _plain(value)
+        values[path] = _plain(value, hints.get(path.replace("-", "_")))
     return with_fields(config, values, where)
 
 
-def _plain(text: str) -> Any:
+def _plain(text: str, hint: Any) -> Any:
+    """What a text means for a field of this type."""
+    if typing.get_origin(hint) is Literal and text in typing.get_args(hint):
+        return text  # `none` may be a choice
     for read in (int, float):
         try:
             return read(text)
@@ -282,12 +286,16 @@ def from_json(kind: type[T], data: Any, where: str) -> T:
     for name in data:
         if name not in names:
             raise unknown(f"field in {where}", name, names)
-    return kind(
-        **{
-            names[name]: _value(hints[names[name]], value, f"{where}.{name}")
-            for name, value in data.items()
-        }
-    )
+    usual = {field.name: _default(field) for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    values = {}
+    for name, value in data.items():
+        own, inside = names[name], f"{where}.{name}"
+        if isinstance(value, dict) and isinstance(usual[own], Config):
+            # A part may have other defaults here than elsewhere.
+            values[own] = with_fields(usual[own], value, inside)
+        else:
+            values[own] = _value(hints[own], value, inside)
+    return kind(**values)
 
 
 def _value(hint: Any, value: Any, where: str) -> Any:

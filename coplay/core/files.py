@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,3 +28,12 @@ def write_json(path: Path, data: Any) -> None:
     """JSON with one field per line, written whole or not at all."""
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(data, indent=2) + "\n")
+
+
+def new_folder(*words: str) -> Path:
+    """A folder below runs/ that does not exist yet, named by these words and a number."""
+    name = re.sub(r"[^A-Za-z0-9._]+", "-", "-".join(words)).strip("-")
+    number = 1
+    while (path := Path("runs") / f"{name}-{number}").exists():
+        number += 1
+    return path

@@ -34,6 +34,9 @@ class Observation(NamedTuple):
     features: [..., feature] float; the first `game.seat_features` numbers per seat come first,
         ego-first.
     legal: [..., action] which actions are legal; at least one always is.
+
+        seen = game.observe(state)
+        action = int(seen.legal[0].argmax())  # the first legal action of seat 0
     """
 
     planes: Shaped[Array, "*batch height width plane"]
@@ -48,6 +51,9 @@ class Outcome(NamedTuple):
     terminated: [seat] the seat left the game in this step; nothing follows for it.
     truncated: [] the episode was cut although somebody was still in the game: those seats' future
         has a value that was not played out.
+
+        state, outcome = game.step(key, state, actions)
+        print(outcome.reward, outcome.terminated)
     """
 
     reward: Float[Array, " seat"]
@@ -56,7 +62,12 @@ class Outcome(NamedTuple):
 
 
 class Game(eqx.Module):
-    """A game of `seats` seats with `actions` actions each; see the module docstring."""
+    """A game of `seats` seats with `actions` actions each; see the module docstring.
+
+    game = coplay.make_game("stag-hunt")
+    state = game.reset(jax.random.key(0))
+    state, outcome = game.step(jax.random.key(1), state, jnp.zeros(game.seats, int))
+    """
 
     name: ClassVar[str]
     action_names: ClassVar[tuple[str, ...]]

@@ -23,6 +23,8 @@ class Group(eqx.Module):
     player: one player; if not `shared`, every array has a leading [seat of the group] axis.
     seats: which seats of the game.
     shared: all seats use the very same arrays.
+
+        coplay.Group(players, seats=(0, 2), shared=False)  # arrays of players: [2, ...]
     """
 
     player: Player

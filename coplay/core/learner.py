@@ -26,6 +26,10 @@ class Learner(eqx.Module):
 
     Made as `Kind(config=…, shape=…, game_seats=…, seats=…, active=…)`: its configuration, the
     shapes of the ego views, the number of seats of the game, and the two tuples of seats.
+
+        class A2C(coplay.Learner): …  # examples/own_learner.py is a whole one
+
+        coplay.register_learner("a2c", A2CConfig, A2C)
     """
 
     config: eqx.AbstractVar[Any]

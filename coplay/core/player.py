@@ -25,6 +25,9 @@ class View(NamedTuple):
     episode: [copy] episodes finished before this one.
     last_action, last_reward: [copy] what the seat did and got in its last step in the game, which
         may have been in an episode before; -1 and 0 if there was none.
+
+        def act(self, game, key, view, memory):
+            return jnp.where(view.observation.legal, 0.0, -1.0), memory
     """
 
     observation: Observation
@@ -41,6 +44,9 @@ class Insight(NamedTuple):
 
     goal: [copy, other, goal] probabilities of the goals the game declares; None: it has no beliefs.
     action: [copy, other, action] probabilities of what they do in this step.
+
+        for step in coplay.episodes("stag-hunt", "runs/hop,ns,ns,nh"):
+            print(step.insights[0].goal)  # what the first player believes of the others
     """
 
     goal: Float[Array, "*batch copy other goal"] | None
@@ -48,7 +54,14 @@ class Insight(NamedTuple):
 
 
 class Player(eqx.Module):
-    """Decides for one seat in a batch of game copies."""
+    """Decides for one seat in a batch of game copies.
+
+    class Lazy(coplay.Player):
+        def act(self, game, key, view, memory):
+            return jnp.zeros(view.observation.legal.shape), memory
+
+    coplay.play("stag-hunt", [Lazy(), "ns", "ns", "nh"])
+    """
 
     def start(self, copies: int) -> Memory:
         """The memory before the first step, with a leading [copy] axis; kept across episodes."""

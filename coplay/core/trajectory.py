@@ -44,6 +44,9 @@ class Trajectory(NamedTuple):
         recorded when they decided (`Player.record`). None in the part of some seats.
     insight: per group of players, [time, seat of the group, copy, ...] what they expected of others
         when they decided (`Player.insight`). None where it was not asked for.
+
+        def update(self, key, state, trajectory, progress):  # of a `Learner`
+            counted = jnp.where(trajectory.alive, trajectory.reward, 0.0)
     """
 
     observation: Observation
@@ -69,7 +72,10 @@ class Trajectory(NamedTuple):
 
 def seat_keys(key: PRNGKeyArray, streams: Int[Array, " seat"]) -> Key[Array, " seat"]:
     """[seat] keys. A seat's randomness hangs on its stream, not on its position: `streams` is a
-    permutation of the seats, and an audit can move the randomness along with the players."""
+    permutation of the seats, and an audit can move the randomness along with the players.
+
+        keys = coplay.seat_keys(key, streams)[np.array(self.seats)]  # in `Learner.init`
+    """
     return jax.random.split(key, streams.shape[0])[streams]
 
 

@@ -38,6 +38,8 @@ def check_game(
     seat first cannot be told from a right one by symmetry, nor in one of three seats an ego view
     with the two others exchanged; they are not found. Of a game that says that it is not
     `symmetric`, nothing is asked that renumbers its seats.
+
+        coplay.check_game(MyGame(MyConfig()))
     """
     key = jax.random.key(0) if key is None else key
     _check_types(game, key)

@@ -1,10 +1,10 @@
 """Games by name, and how to make one."""
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from coplay.core.errors import unknown
+from coplay.core.config import with_fields
+from coplay.core.errors import OWN, UserError, unknown
 from coplay.core.game import Game
 from coplay.games.adapters.jaxmarl import jaxmarl_parts, smax_parts
 from coplay.games.diagnostic import HiddenTarget, HiddenTargetConfig, Identity, IdentityConfig
@@ -48,9 +48,13 @@ other libraries. Their modules import what they need when they are called."""
 
 
 def register_game(config: type, game: type[Game]) -> None:
-    """Make a game of one's own known by its name, to `make_game`, `coplay.train` and seatings.
+    """Make a game of one's own known by its name, wherever a game is named.
 
-    config: a frozen dataclass; game: made as `game(config)`.
+    config: a frozen dataclass; its fields are options `--game.FIELD` of the command line. game:
+        made as `game(config)`.
+
+        coplay.register_game(RendezvousConfig, Rendezvous)
+        coplay.train("ppo", "rendezvous")
     """
     GAMES[game.name] = (config, game)
 
@@ -61,15 +65,15 @@ def game_parts(name: str) -> tuple[type, Callable[..., Any]]:
     if colon and family in FAMILIES:
         return FAMILIES[family](rest)
     if name not in GAMES:
-        raise unknown("game", name, [*GAMES, *(f"{family}:…" for family in FAMILIES)])
+        error = unknown("game", name, [*GAMES, *(f"{family}:…" for family in FAMILIES)])
+        raise UserError(f"{error}; {OWN.format('game')}")
     return GAMES[name]
 
 
 def make_game(name: str, **fields: Any) -> Game:
-    """A game by name; the keyword arguments are fields of its configuration."""
+    """A game by name; the keyword arguments are fields of its configuration.
+
+    game = coplay.make_game("stag-hunt", height=8, width=8, walls=5)
+    """
     config_type, game_type = game_parts(name)
-    valid = [field.name for field in dataclasses.fields(config_type)]
-    for field in fields:
-        if field not in valid:
-            raise unknown(f"field of game '{name}'", field, valid)
-    return game_type(config_type(**fields))
+    return game_type(with_fields(config_type(), fields, f"game '{name}'"))

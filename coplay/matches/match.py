@@ -109,23 +109,23 @@ def play_episodes(
         table = new_table(game, (), reset_key, copies)
         table = table._replace(episode=table.episode + number, **kept)
 
-        def going(carry: tuple) -> Bool[Array, ""]:
+        def unfinished(carry: tuple) -> Bool[Array, ""]:
             return ~jnp.all(carry[1])
 
-        def go(carry: tuple) -> tuple:
-            table, before, step, scores = carry
-            key = jax.random.fold_in(play_key, step)
+        def step(carry: tuple) -> tuple:
+            table, before, time, scores = carry
+            key = jax.random.fold_in(play_key, time)
             table, _, _, over = one_step(game, groups, key, table, before)
             scores = jax.tree.map(
                 lambda kept, now: jnp.where(before, kept, now), scores, scores_of(table)
             )
-            return table, over, step + 1, scores
+            return table, over, time + 1, scores
 
         def scores_of(table: Table) -> dict[str, Float[Array, " copy"]]:
             return dict(jax.vmap(game.scores)(table.state))
 
         start = (table, jnp.zeros(copies, bool), 0, scores_of(table))
-        table, _, _, scores = jax.lax.while_loop(going, go, start)
+        table, _, _, scores = jax.lax.while_loop(unfinished, step, start)
         following = {name: getattr(table, name) for name in kept}
         return following, (table.gained, table.stayed, scores)
 

@@ -179,8 +179,8 @@ def open_loop(model: WorldModel, samples: Samples, horizon: int, starts: int) ->
 def calibration(
     model: WorldModel, samples: Samples, bins: int, rows: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """How often what is believed with some probability comes true: for classes of ways, counts,
-    mean probability and share of truth per bin."""
+    """How often predictions of moves and of things come true: counts, mean predicted probability
+    and observed share, per bin of the predicted probability."""
     pick = np.linspace(0, len(samples.time) - 1, min(rows, len(samples.time))).astype(int)
 
     @jax.jit
@@ -204,14 +204,14 @@ def calibration(
         jnp.asarray(samples.action[pick]),
         jnp.asarray(samples.next_planes[pick]),
     )
-    way, true, known, there, really = (np.asarray(x) for x in found)
-    said = np.concatenate([way[known], there.reshape(-1)])
-    came = np.concatenate([true[known], really.reshape(-1) > 0])
-    place = np.minimum((said * bins).astype(int), bins - 1)
+    way, true, known, there, actual = (np.asarray(x) for x in found)
+    predicted = np.concatenate([way[known], there.reshape(-1)])
+    observed = np.concatenate([true[known], actual.reshape(-1) > 0])
+    place = np.minimum((predicted * bins).astype(int), bins - 1)
     counts = np.bincount(place, minlength=bins)
     safe = np.maximum(counts, 1)
     return (
         counts,
-        np.bincount(place, weights=said, minlength=bins) / safe,
-        np.bincount(place, weights=came, minlength=bins) / safe,
+        np.bincount(place, weights=predicted, minlength=bins) / safe,
+        np.bincount(place, weights=observed, minlength=bins) / safe,
     )

@@ -5,7 +5,6 @@ Modules act on arrays with any leading axes, so one matrix product serves a whol
 
 import dataclasses
 import math
-from typing import Literal, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -26,6 +25,9 @@ class ViewShape(eqx.Module):
     numbers each is described, how many habits and how many one-sided characters there are; 0 if it
     declares none.
     world: how many numbers a critic that sees all is shown; 0 if the own view is all there is.
+
+        shape: coplay.ViewShape  # a field of every learner
+        inputs = math.prod(self.shape.planes) + self.shape.features
     """
 
     planes: tuple[int, int, int] = eqx.field(static=True)
@@ -94,36 +96,6 @@ class Network(eqx.Module):
         for layer in self.layers:
             x = act(layer(x))
         return self.head(x)
-
-
-@runtime_checkable
-class NetworkFields(Protocol):
-    """Fields of a learner's configuration that say how its networks are."""
-
-    @property
-    def network(self) -> Literal["centred", "mlp", "cnn"]: ...
-    @property
-    def hidden(self) -> tuple[int, ...]: ...
-    @property
-    def channels(self) -> tuple[int, ...]: ...
-    @property
-    def activation(self) -> Activation: ...
-
-
-def network_by(
-    fields: NetworkFields, shape: ViewShape, outputs: int, key: PRNGKeyArray, head_scale: float
-) -> Network:
-    """A new network as these fields say."""
-    return Network(
-        shape,
-        outputs,
-        key=key,
-        hidden=fields.hidden,
-        channels=fields.channels if fields.network == "cnn" else (),
-        centred=fields.network == "centred",
-        activation=fields.activation,
-        head_scale=head_scale,
-    )
 
 
 def make_network(

@@ -118,7 +118,7 @@ PICTURES = (
         "player",
         "Worth of the seats: the same player in all of them",
         "Points: how far each seat's reward per episode is from the mean of all seats, with a 95 % "
-        "interval. Dashed: the smallest advantage that the test finds all but surely.",
+        "interval. Dashed: the smallest advantage that the test finds almost certainly.",
         draw_worth,
     ),
     (
@@ -130,7 +130,7 @@ PICTURES = (
     (
         "influence",
         "Influence: who learns from whom",
-        "How much what a seat learns changes when the rewards of a seat are others, relative to "
+        "How much a seat's learning changes when the rewards of a seat change, relative to "
         "all it learns. Separate players: only the diagonal. Shared parameters: everywhere.",
         draw_influence,
     ),

@@ -270,7 +270,7 @@ def _page(out: Path, seen: SeenGoals, figures: dict[str, Any], ours: dict[str, A
         *charts.shown(
             out / "by_step.png",
             "By step",
-            "What the past is worth: the filter and the model begin not knowing the co-player.",
+            "Accuracy by step. Model and filter begin without knowing the co-player.",
         ),
     ]
     if (out / "training.png").exists() and len(seen.rows) > 1:

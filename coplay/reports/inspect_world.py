@@ -145,17 +145,17 @@ def _draw_horizon(path: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def _draw_calibration(path: Path, seen: SeenWorld) -> None:
-    counts, said, came = calibration(seen.model, seen.samples, BINS, CALIBRATED)
+    counts, predicted, observed = calibration(seen.model, seen.samples, BINS, CALIBRATED)
     figure, (left, right) = charts.panels(2)
     there = counts > 0
     left.plot([0, 1], [0, 1], color=FAINT_INK, linewidth=1)
-    left.scatter(said[there], came[there], s=20, color=charts.colour(0))
-    left.set_xlabel("probability that was given", color=INK)
-    left.set_ylabel("share that came true", color=INK)
-    left.set_title("calibration of ways and things", fontsize=11, color=INK)
+    left.scatter(predicted[there], observed[there], s=20, color=charts.colour(0))
+    left.set_xlabel("predicted probability", color=INK)
+    left.set_ylabel("observed share", color=INK)
+    left.set_title("calibration of moves and things", fontsize=11, color=INK)
     right.bar((np.arange(BINS) + 0.5) / BINS, np.maximum(counts, 0.5), 0.9 / BINS)
     right.set_yscale("log")
-    right.set_xlabel("probability that was given", color=INK)
+    right.set_xlabel("predicted probability", color=INK)
     right.set_title("how often", fontsize=11, color=INK)
     charts.save(figure, path)
 
@@ -310,21 +310,21 @@ def _page(out: Path, seen: SeenWorld, found: dict[str, Any]) -> None:
         *charts.shown(
             out / "planes.png",
             "Planes and impossible predictions",
-            "A jump is a player farther than one cell from where it was or in a wall; vanished: "
-            "gone although nothing was taken from its cell.",
+            "Jumped: a player is more than one cell from where it was, or in a wall. Vanished: it "
+            "is gone although nothing was taken from its cell.",
         ),
         *charts.shown(
             out / "horizon.png",
             "Open-loop imagination",
-            "From real boards on, each prediction made from the one before, with the actions that "
-            "were really taken.",
+            "Each prediction is made from the one before, from a real board on, with the actions "
+            "that were taken.",
         ),
         *charts.shown(
             out / "calibration.png",
             "Calibration",
-            "What is given a probability comes true so often.",
+            "How often predictions of a given probability came true.",
         ),
-        *charts.shown(out / "rewards.png", "Rewards", "True and predicted rewards."),
+        *charts.shown(out / "rewards.png", "Rewards", "True rewards and predicted ones."),
         *charts.shown(
             out / "chosen.png",
             "Chosen steps",

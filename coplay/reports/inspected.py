@@ -8,7 +8,6 @@ from coplay.algorithms.hop_plus.learner import HopPlus
 from coplay.algorithms.hop_plus.models import HopPlusState
 from coplay.core.errors import UserError
 from coplay.core.game import Game, require_horizon
-from coplay.games.registry import game_parts
 from coplay.matches.bayes_filter import Filtered
 from coplay.matches.dataset import Dataset, Samples, load_dataset, samples_of
 from coplay.models.goal_codes import GoalModel
@@ -16,7 +15,21 @@ from coplay.models.world_model import WorldModel
 from coplay.training.collect import collect
 from coplay.training.pretrain_goals import Predictions, best_of, chunk_samples, predict_samples
 from coplay.training.pretrained import Pretrained, load_goals, load_world, read_metrics
-from coplay.training.run import RunFolder, load_learner
+from coplay.training.run import RunFolder, load_run
+
+
+class Inspection(NamedTuple):
+    """What to look at: the folder of a model or of a run.
+
+    data: the dataset to look at it with; None: what was held out in training, or for a run so many
+    samples played anew by players of the mix (empty: the game's scripted ones), with this seed.
+    """
+
+    run: Path
+    data: Path | None = None
+    samples: int = 20_000
+    mix: str = ""
+    seed: int = 0
 
 
 class SeenGoals(NamedTuple):
@@ -45,7 +58,7 @@ class SeenWorld(NamedTuple):
     rows: list[dict[str, Any]]
 
 
-def find_goals(given: Any) -> SeenGoals:
+def find_goals(given: Inspection) -> SeenGoals:
     """What the arguments of `coplay inspect opponent-model` and `goals` mean."""
     if _is_run(given.run):
         state, dataset = _of_run(given)
@@ -71,7 +84,7 @@ def seen_goals(
     )
 
 
-def find_world(given: Any) -> SeenWorld:
+def find_world(given: Inspection) -> SeenWorld:
     """What the arguments of `coplay inspect world-model` mean."""
     if _is_run(given.run):
         state, dataset = _of_run(given)
@@ -93,20 +106,20 @@ def _is_run(folder: Path) -> bool:
         return False
 
 
-def _of_run(given: Any) -> tuple[HopPlusState, Dataset]:
+def _of_run(given: Inspection) -> tuple[HopPlusState, Dataset]:
     """The learner of a run of hop-plus, and a dataset: the one that is named, or one played now."""
-    learner, state = load_learner(str(given.run))
+    run = load_run(given.run)
+    learner, state = run.learner(run.learned[0])
     if not isinstance(learner, HopPlus):
         raise UserError(f"{given.run} is no run of hop-plus: it has no such models")
-    config = RunFolder(given.run).read_config()
     if given.data is not None:
         return state, load_dataset(given.data)
-    game = game_parts(config.game_name)[1](config.game)
-    mix = given.mix or ",".join([*game.scripted, "random"])
-    return state, collect(config.game_name, config.game, mix, given.samples, given.seed)
+    mix = given.mix or ",".join([*run.game.scripted, "random"])
+    name, game = run.config.game_name, run.config.game
+    return state, collect(name, game, mix, given.samples, given.seed)
 
 
-def _held_out(given: Any, about: Pretrained) -> Dataset:
+def _held_out(given: Inspection, about: Pretrained) -> Dataset:
     """The dataset to look with: one that is named, or what was held out in training."""
     if given.data is not None:
         dataset = load_dataset(given.data)

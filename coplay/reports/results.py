@@ -17,10 +17,9 @@ from coplay.matches.match import RecordedEpisode, play_match, record_episode
 from coplay.reports.curves import learning_curve
 from coplay.reports.episode import frames, terminal, write_gif
 from coplay.training.logs import read_rows
-from coplay.training.phases import plan_phases
 from coplay.training.players import make_player
-from coplay.training.run import RunFolder, make_game_of
-from coplay.training.seating import is_learner, split_seating
+from coplay.training.run import Run, RunFolder, load_run, read_json
+from coplay.training.seating import split_seating
 from coplay.training.trainer import Trainer, Watcher
 
 REFERENCE_EPISODES = 4000
@@ -91,34 +90,34 @@ def print_summary(summary: dict[str, Any], as_json: bool, folder: RunFolder | No
     )
     if folder is None:
         return
-    references(console, folder)
+    run = load_run(folder.path)
+    references(console, run)
     console.print(f"\nthe run is in {folder.path}: learning_curve.png, episode.gif, metrics.jsonl")
     console.print("what to try next:")
-    film = " --out film.gif" if isinstance(run_seating(folder)[0], WorkerGame) else ""
+    film = " --out film.gif" if isinstance(run.game, WorkerGame) else ""
     for text in (
         f"coplay watch {folder.path}{film}",
-        f"coplay play --seating {mixed_seating(folder)} --episodes 2000",
+        f"coplay play --seating {mixed_seating(run)} --episodes 2000",
         f"tensorboard --logdir {folder.path}/tensorboard   (after pip install tensorboard)",
         f"coplay train {summary['player']} --resume {folder.path} --steps {2 * summary['steps']}",
     ):
         console.print(f"  {text}", soft_wrap=True)
 
 
-def mixed_seating(folder: RunFolder) -> str:
+def mixed_seating(run: Run) -> str:
     """The run's players in half of the seats, scripted ones in the others."""
-    game, _ = run_seating(folder)
+    game = run.game
     own = -(-game.seats // 2)
     others = ["random", *game.scripted][::-1]
     names = [others[index % len(others)] for index in range(game.seats - own)]
-    return ",".join([str(folder.path)] * own + names)
+    return ",".join([str(run.folder.path)] * own + names)
 
 
-def references(console: Console, folder: RunFolder) -> None:
+def references(console: Console, run: Run) -> None:
     """What random and scripted players get in the run's game, every seat alike."""
-    config = folder.read_config()
-    game = make_game_of(config)
+    game = run.game
     # Episodes in worker processes take their time.
-    episodes = config.run.episodes if isinstance(game, WorkerGame) else REFERENCE_EPISODES
+    episodes = run.config.run.episodes if isinstance(game, WorkerGame) else REFERENCE_EPISODES
     table = Table(title=f"for comparison, the same player in every seat, {episodes} episodes")
     table.add_column("player")
     for seat in range(game.seats):
@@ -133,41 +132,32 @@ def references(console: Console, folder: RunFolder) -> None:
     console.print(table)
 
 
-def after_training(folder: RunFolder, run: Trainer, watcher: Watcher) -> None:
+def after_training(folder: RunFolder, trainer: Trainer, watcher: Watcher) -> None:
     """The pictures that every finished run leaves: learning curve and, if drawable, a film."""
     rows = read_rows(folder.metrics_file)
-    title = f"{run.config.player} on {run.game.name}"
+    title = f"{trainer.config.player} on {trainer.game.name}"
     try:
-        learning_curve(folder.curve_file, rows, run.game.seats, title)
+        learning_curve(folder.curve_file, rows, trainer.game.seats, title)
     except UserError as error:
         watcher.say(f"no learning curve: {error}")
     try:
-        write_episode(folder, folder.gif_file)
+        write_episode(load_run(folder.path), folder.gif_file)
     except (UserError, WorkerFailed) as error:
         watcher.say(f"no film: {error}")
 
 
-def run_seating(folder: RunFolder) -> tuple[Game, list[str]]:
-    """A run's game and its seating at the end, learners as players frozen from it."""
-    config = folder.read_config()
-    game = make_game_of(config)
-    entries = plan_phases(config, game)[-1].entries
-    return game, [str(folder.path) if is_learner(entry) else entry for entry in entries]
-
-
 def one_episode(
-    folder: RunFolder, seating: str, seed: int, greedy: bool
+    run: Run, seating: str, seed: int, greedy: bool
 ) -> tuple[Game, list[str], RecordedEpisode]:
     """An episode of a run's players, or of others in the run's game."""
-    game, entries = run_seating(folder)
-    if seating:
-        entries = split_seating(seating, game)
+    game = run.game
+    entries = split_seating(seating, game) if seating else run.entries
     players = [make_player(entry, game, seat, greedy) for seat, entry in enumerate(entries)]
     return game, entries, record_episode(game, group_players(players), seed)
 
 
 def write_episode(
-    folder: RunFolder,
+    run: Run,
     path: Path,
     seating: str = "",
     seed: int = 0,
@@ -177,14 +167,14 @@ def write_episode(
     """An episode as a GIF."""
     if path.suffix.lower() != ".gif":
         raise UserError(f"--out {path}: a film is written as .gif")
-    game, labels, episode = one_episode(folder, seating, seed, greedy)
+    game, labels, episode = one_episode(run, seating, seed, greedy)
     pictures = frames(game, episode.states, episode.rewards, labels, actions=episode.actions)
     write_gif(path, pictures, fps)
 
 
-def show_episode(folder: RunFolder, seating: str, seed: int, greedy: bool, fps: float) -> None:
+def show_episode(run: Run, seating: str, seed: int, greedy: bool, fps: float) -> None:
     """An episode in the terminal, frame after frame; without a terminal all frames at once."""
-    game, labels, episode = one_episode(folder, seating, seed, greedy)
+    game, labels, episode = one_episode(run, seating, seed, greedy)
     texts = terminal(game, episode.states, episode.rewards, episode.actions, labels)
     console = Console(highlight=False)
     for text in texts:
@@ -197,22 +187,28 @@ def show_episode(folder: RunFolder, seating: str, seed: int, greedy: bool, fps: 
 
 
 def run_overview(folder: RunFolder) -> dict[str, Any]:
-    """One run in a few numbers."""
-    config = folder.read_config()
+    """One run in a few numbers. Nothing of its game or its learner is needed, so own ones need not
+    be known."""
+    about = read_json(folder.config_file)
+    try:
+        player, game, settings = about["player"], about["game_name"], about["run"]
+        seating, seeds, steps = (settings[name] for name in ("seating", "seeds", "steps"))
+    except (KeyError, TypeError) as error:
+        raise UserError(f"{folder.config_file} is not a run's configuration") from error
     rows = read_rows(folder.metrics_file)
     summary = folder.read_summary()
-    finished = summary is not None and summary["steps"] >= config.run.steps
+    finished = summary is not None and summary["steps"] >= steps
     last = [row for row in rows if row["step"] == rows[-1]["step"]] if rows else []
     means = [row["team_mean"] for row in last if row["team_mean"] is not None]
     mean = summary["team_mean"] if finished and summary else None
     return {
         "run": str(folder.path),
-        "player": config.player,
-        "game": config.game_name,
-        "seating": config.run.seating or f"{config.player} in every seat",
-        "seeds": config.run.seeds,
+        "player": player,
+        "game": game,
+        "seating": seating or f"{player} in every seat",
+        "seeds": seeds,
         "step": rows[-1]["step"] if rows else 0,
-        "steps": config.run.steps,
+        "steps": steps,
         "finished": finished,
         "team_mean": mean if mean is not None else (sum(means) / len(means) if means else None),
     }

@@ -84,7 +84,7 @@ class TrainConfig:
             if not isinstance(data, dict) or name not in data:
                 raise UserError(f"{where} is not a run's configuration: it lacks '{name}'")
         for name in data:
-            if name not in (*names, "coplay"):
+            if name not in (*names, "coplay", "loads"):
                 raise unknown(f"field in {where}", name, names)
         player, learner = data["player"], data["learner"]
         dropped: list[str] = []

@@ -8,25 +8,31 @@ import dataclasses
 import json
 import shutil
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from coplay.algorithms.registry import LEARNERS
 from coplay.core.config import get_field, leaves, parse_fields, with_fields
 from coplay.core.errors import UserError, unknown
 from coplay.core.files import write_json
 from coplay.core.game import Game
 from coplay.core.learner import Learner, init_learner
+from coplay.core.loading import loaded
 from coplay.core.player import Player
 from coplay.core.version import VERSION
-from coplay.games.registry import game_parts
+from coplay.games.registry import GAMES, game_parts
+from coplay.matches.stepped_player import SteppedPlayer
 from coplay.nn.networks import ViewShape, view_shape
 from coplay.training import checkpoints
 from coplay.training.config import TrainConfig
-from coplay.training.learners import plan_learners
+from coplay.training.learners import plan_learners, plan_seatings
+from coplay.training.logs import read_rows
 from coplay.training.pretrained import load_models
+from coplay.training.seating import is_learner, unknown_names
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,11 @@ class RunFolder:
     def checkpoints(self, keep: int = 3) -> checkpoints.Checkpoints:
         return checkpoints.Checkpoints(self.path / "checkpoints", keep)
 
+    def stamp(self) -> tuple[tuple[str, int], ...]:
+        """What changes whenever the configuration or a checkpoint does."""
+        files = [self.config_file, *(self.path / "checkpoints").glob("*")]
+        return tuple((str(file), file.stat().st_mtime_ns) for file in files if file.exists())
+
     def exists(self) -> bool:
         return self.config_file.exists()
 
@@ -82,7 +93,13 @@ class RunFolder:
             source, copy = get_field(config.learner, path), self._copy(path)
             if source and not (self.exists() and copy.exists()):
                 shutil.copytree(source, copy, dirs_exist_ok=True)
-        write_json(self.config_file, {"coplay": VERSION} | config.as_json())
+        loads = list(dict.fromkeys([*self.loads(), *loaded()]))
+        about: dict[str, Any] = {"coplay": VERSION} | ({"loads": loads} if loads else {})
+        write_json(self.config_file, about | config.as_json())
+
+    def loads(self) -> list[str]:
+        """The user's own files and modules (`--load`) that the run was made with."""
+        return read_json(self.config_file).get("loads", []) if self.exists() else []
 
     def _copy(self, path: str) -> Path:
         """Where the run keeps the model that the field at `path` names, such as goals.from."""
@@ -91,7 +108,21 @@ class RunFolder:
     def read_config(self) -> TrainConfig:
         if not self.exists():
             raise UserError(f"{self.path} holds no run: there is no {self.config_file}")
-        return read_config(self.config_file)
+        missing = [name for name in self.loads() if name not in loaded()]
+        if not missing:
+            return read_config(self.config_file)
+        try:
+            config = read_config(self.config_file)
+            entries = [text.partition("=")[2] for text in config.run.switch]
+            entries += config.run.seating.split(",") if config.run.seating else []
+            if unknown := unknown_names(entries, make_game_of(config)):
+                raise UserError(f"unknown player '{unknown[0]}'")
+        except UserError as error:
+            options = " ".join(f"--load {name}" for name in missing)
+            raise UserError(
+                f"{self.path} was made with own parts: add {options} ({error})"
+            ) from error
+        return config
 
     def begun(self, config: TrainConfig) -> TrainConfig:
         """A run's configuration as it is once the run has begun: it needs nothing outside of its
@@ -109,37 +140,177 @@ class RunFolder:
         return json.loads(self.summary_file.read_text())
 
 
-def read_config(path: Path) -> TrainConfig:
-    """A run's configuration from its file."""
+def read_json(path: Path) -> dict[str, Any]:
+    """An object from its file."""
     try:
         data = json.loads(path.read_text())
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from error
     except json.JSONDecodeError as error:
         raise UserError(f"{path} is not JSON: {error}") from error
-    return TrainConfig.from_json(data, str(path))
+    if not isinstance(data, dict):
+        raise UserError(f"{path} must be an object with fields, not {data!r}")
+    return data
+
+
+def read_config(path: Path) -> TrainConfig:
+    """A run's configuration from its file."""
+    return TrainConfig.from_json(read_json(path), str(path))
 
 
 def make_game_of(config: TrainConfig) -> Game:
     return game_parts(config.game_name)[1](config.game)
 
 
+class Run:
+    """A training run, opened once: what film, summary, inspection and seatings read.
+
+    folder: where its files lie. config: its configuration. game: made from that. best: its states
+    are those of the best checkpoint, else of the last.
+
+        run = coplay.load_run("runs/ppo")
+        print(run.config.learner, run.summary["team_mean"])
+        player = run.player(seat=0)
+        action = player.act(observation)
+    """
+
+    def __init__(self, folder: RunFolder, best: bool = False):
+        self.folder, self.best = folder, best
+        self.config = folder.begun(folder.read_config())
+        self.game = make_game_of(self.config)
+
+    @cached_property
+    def learners(self) -> tuple[Learner, ...]:
+        """Its learners."""
+        return tuple(plan_learners(self.config, self.game).values())
+
+    @cached_property
+    def states(self) -> tuple[Any, ...]:
+        """The state of each learner, [seed, ...]."""
+        return load_learners(self.folder, self.config, self.game, self.best)[0]
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds that were trained side by side."""
+        return [self.config.run.seed + index for index in range(self.config.run.seeds)]
+
+    @property
+    def learned(self) -> list[int]:
+        """The seats with a learner."""
+        return sorted(seat for learner in self.learners for seat in learner.seats)
+
+    @property
+    def summary(self) -> dict[str, Any] | None:
+        """The result of the final evaluation; None: the run is not finished."""
+        return self.folder.read_summary()
+
+    @property
+    def metrics(self) -> list[dict[str, Any]]:
+        """What was logged, a row for each update and seed."""
+        return read_rows(self.folder.metrics_file)
+
+    @property
+    def entries(self) -> list[str]:
+        """[seat] the seating at the end of the run, with its own path in the seats that learned."""
+        last = plan_seatings(self.config, self.game)[-1][1]
+        return [str(self.folder.path) if is_learner(entry) else entry for entry in last]
+
+    def learner(self, seat: int, seed: int | None = None) -> tuple[Learner, Any]:
+        """The learner of a seat, and its state of one seed (default: the first)."""
+        seed = self.seeds[0] if seed is None else seed
+        if seed not in self.seeds:
+            raise UserError(f"'{self.folder.path}': the run has the seeds {self.seeds}")
+        index = self.seeds.index(seed)
+        for learner, states in reversed(list(zip(self.learners, self.states, strict=True))):
+            if seat in learner.seats:
+                return learner, jax.tree.map(lambda x: x[index], states)
+        raise UserError(
+            f"'{self.folder.path}': nobody learned in seat {seat} of this run; choose one of "
+            f"{self.learned} by @seat="
+        )
+
+    def player(
+        self, seat: int = 0, *, seed: int | None = None, greedy: bool = False, random_seed: int = 0
+    ) -> SteppedPlayer:
+        """The player of a seat as it plays after training, to be asked observation by observation.
+
+        seed: which of the run's seeds; default: the first. greedy: it takes its most probable
+        action. random_seed: of what it draws.
+        """
+        learner, state = self.learner(seat, seed)
+        learner = dataclasses.replace(learner, config=playing(learner.config))
+        player = learner.player(state, seat, greedy)
+        return SteppedPlayer(player, self.game, seat, random_seed)
+
+
+def load_run(path: str | Path, best: bool = False) -> Run:
+    """Open the run in a folder; see `Run`.
+
+    best: take the checkpoint with the highest team mean instead of the last.
+
+        player = coplay.load_run("runs/ppo").player(seat=0)
+        action = player.act(observation)
+    """
+    return Run(RunFolder(Path(path)), best)
+
+
+class RunEntry(NamedTuple):
+    """An entry like `runs/ppo@seat=2@seed=3@best`, taken apart.
+
+    text: the entry. run: opened. seat, seed: None where it does not say. fields: options that are
+    the learner's own.
+    """
+
+    text: str
+    run: Run
+    seat: int | None
+    seed: int | None
+    fields: list[str]
+
+
+def open_entry(text: str) -> RunEntry:
+    """An entry of a seating that names a run."""
+    path, *options = text.split("@")
+    choice: dict[str, int | None] = {"seat": None, "seed": None}
+    best, fields = False, []
+    for option in options:
+        name, _, value = option.partition("=")
+        if option == "best":
+            best = True
+        elif name in choice and value.isdigit():
+            choice[name] = int(value)
+        else:
+            fields.append(option)
+    folder = RunFolder(Path(path))
+    about = read_json(folder.config_file) if folder.exists() else {}
+    makers = GAMES.get(about.get("game_name", "")), LEARNERS.get(about.get("player", ""))
+    run = _opened(path, str(Path.cwd()), best, makers, folder.stamp())
+    return RunEntry(text, run, choice["seat"], choice["seed"], fields)
+
+
+@lru_cache(maxsize=4)
+def _opened(path: str, where: str, best: bool, makers: Any, stamp: Any) -> Run:
+    """A run that several seats ask for is opened once: as long as its files (`stamp`), the current
+    folder (`where`) and what its names mean (`makers`) stay the same."""
+    return load_run(path, best)
+
+
 def load_player(entry: str, game: Game, seat: int, greedy: bool = False) -> Player:
     """The player of a run, from an entry like `runs/ppo@seat=2@seed=3@best`."""
-    return _player(_open(entry), game, seat, greedy)
+    return _player(open_entry(entry), game, seat, greedy)
 
 
 def load_seat(entry: str, game: Game, seat: int) -> tuple[Learner, Any, int]:
     """The learner that an entry names, with the fields set that the entry sets anew; its state;
     and the seat whose player is meant: `seat`, unless the entry says."""
-    return _of_seat(_open(entry), game, seat)
+    return _of_seat(open_entry(entry), game, seat)
 
 
 def load_players(entry: str, game: Game, greedy: bool = False) -> list[Player]:
     """[seat] the players of a run for all seats: of the same seat, or of the first that learned
     where nobody learned in that one."""
-    opened = _open(entry)
-    learned = opened.learned
+    opened = open_entry(entry)
+    learned = opened.run.learned
     return [
         _player(opened, game, seat if seat in learned else learned[0], greedy)
         for seat in range(game.seats)
@@ -148,46 +319,21 @@ def load_players(entry: str, game: Game, greedy: bool = False) -> list[Player]:
 
 def load_learner(entry: str) -> tuple[Learner, Any]:
     """The first learner of a run and its state, from an entry like `runs/ppo@seed=3@best`."""
-    opened = _open(entry)
-    return opened.of_seat(opened.learned[0])[:2]
+    opened = open_entry(entry)
+    seat = opened.run.learned[0] if opened.seat is None else opened.seat
+    return opened.run.learner(seat, opened.seed)
 
 
-class _Opened(NamedTuple):
-    """A run as an entry names it. learners: with their states for one seed. seat: the one that the
-    entry names. fields: options that are the learner's own."""
-
-    entry: str
-    run: TrainConfig
-    learners: list[tuple[Learner, Any]]
-    seat: int | None
-    fields: list[str]
-
-    @property
-    def learned(self) -> list[int]:
-        """The seats with a learner."""
-        return sorted(seat for learner, _ in self.learners for seat in learner.seats)
-
-    def of_seat(self, seat: int) -> tuple[Learner, Any, int]:
-        """The learner of a seat, its state, and the seat, which the entry may name itself."""
-        wanted = seat if self.seat is None else self.seat
-        for learner, state in reversed(self.learners):
-            if wanted in learner.seats:
-                return learner, state, wanted
-        raise UserError(
-            f"'{self.entry}': nobody learned in seat {wanted} of this run; choose one of "
-            f"{self.learned} by @seat="
-        )
-
-
-def _player(opened: _Opened, game: Game, seat: int, greedy: bool) -> Player:
+def _player(opened: RunEntry, game: Game, seat: int, greedy: bool) -> Player:
     learner, state, seat = _of_seat(opened, game, seat)
     return learner.player(state, seat, greedy)
 
 
-def _of_seat(opened: _Opened, game: Game, seat: int) -> tuple[Learner, Any, int]:
-    entry = opened.entry
-    learner, state, seat = opened.of_seat(seat)
-    _check_same_game(entry, opened.run, make_game_of(opened.run), game)
+def _of_seat(opened: RunEntry, game: Game, seat: int) -> tuple[Learner, Any, int]:
+    entry = opened.text
+    seat = seat if opened.seat is None else opened.seat
+    learner, state = opened.run.learner(seat, opened.seed)
+    _check_same_game(entry, opened.run.config, opened.run.game, game)
     settable = play_fields(learner)
     for option in opened.fields:
         if option.partition("=")[0].replace("-", "_") not in settable:
@@ -214,29 +360,6 @@ def play_fields(learner: Learner) -> list[str]:
         for leaf in leaves(learner.config)
         if any(f"{leaf.path}.".startswith(f"{path}.") for path in learner.play_fields)
     ]
-
-
-def _open(entry: str) -> _Opened:
-    path, *options = entry.split("@")
-    choice: dict[str, int | None] = {"seat": None, "seed": None}
-    best, fields = False, []
-    for option in options:
-        name, _, value = option.partition("=")
-        if option == "best":
-            best = True
-        elif name in choice and value.isdigit():
-            choice[name] = int(value)
-        else:
-            fields.append(option)
-    folder = RunFolder(Path(path))
-    config = folder.begun(folder.read_config())
-    seeds = [config.run.seed + index for index in range(config.run.seeds)]
-    seed = seeds[0] if choice["seed"] is None else choice["seed"]
-    if seed not in seeds:
-        raise UserError(f"'{entry}': the run has the seeds {seeds}")
-    states, learners = load_learners(folder, config, make_game_of(config), best)
-    of_seed = jax.tree.map(lambda x: x[seeds.index(seed)], states)
-    return _Opened(entry, config, list(zip(learners, of_seed, strict=True)), choice["seat"], fields)
 
 
 def load_learners(

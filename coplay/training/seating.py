@@ -1,7 +1,7 @@
 """Who sits where: seatings written as text.
 
 random                     uniform over legal actions
-ns, nh, …                  a scripted player of the game
+ns, nh, …                  a scripted player of the game, or one of `coplay.register_player`
 switcher:ns:nh:step=8      one player, then another, from a step of every episode on
 switcher:ns:nh:episode=20  one player, then another, in turn every 20 episodes
 mix:ns:nh:random           one of the players, drawn anew for each episode
@@ -13,7 +13,7 @@ ppo, ppo:optimiser.learning_rate=3e-4   a learner (only in a training run)
 from pathlib import Path
 from typing import Any
 
-from coplay.algorithms.registry import LEARNERS
+from coplay.algorithms.registry import LEARNERS, PLAYERS
 from coplay.core.config import parse_fields
 from coplay.core.errors import UserError
 from coplay.core.game import Game
@@ -44,3 +44,10 @@ def is_run(entry: str) -> bool:
     """Whether a seating's entry is the path of a run."""
     path = entry.split("@")[0]
     return "/" in path or "@" in entry or Path(path).is_dir()
+
+
+def unknown_names(entries: list[str], game: Game) -> list[str]:
+    """Names in entries of a seating that nothing is known by."""
+    known = {"random", "switcher", "mix", *game.scripted, *PLAYERS, *LEARNERS}
+    parts = [part for entry in entries if not is_run(entry) for part in entry.split(":")]
+    return [part for part in parts if part not in known and "=" not in part and not is_run(part)]

@@ -21,7 +21,7 @@ import numpy as np
 
 from coplay.core.compilation import use_cache
 from coplay.core.config import inert_fields
-from coplay.core.errors import UserError, WorkerFailed
+from coplay.core.errors import Interrupted, RunStopped, UserError, WorkerFailed
 from coplay.core.files import write_json
 from coplay.core.game import Game
 from coplay.core.group import group_players
@@ -45,14 +45,6 @@ from coplay.training.phases import Phase, plan_phases
 from coplay.training.players import make_player
 from coplay.training.run import RunFolder, make_game_of
 from coplay.training.worker_blocks import WorkerBlocks
-
-
-class RunStopped(Exception):
-    """A run that could not go on; the message says why and where it can be taken up."""
-
-
-class Interrupted(Exception):
-    """A run that was asked to stop and did so after saving."""
 
 
 class Report(NamedTuple):

@@ -73,7 +73,13 @@ def test_fields_by_path() -> None:
     assert with_fields(Player(), {"search": wanted.search, "clip": 0.2}) == wanted
     texts = ["search.simulations=4", "search.from=runs/a", "clip=0.2"]
     assert parse_fields(Player(), texts, "here") == wanted
+    assert parse_fields(Player(), ["planner=none", "clip=none"], "here") == Player(planner="none")
     assert get_field(wanted, "search.from") == "runs/a"
+
+
+def test_none_may_be_a_choice() -> None:
+    given = parse_fields(Player(clip=0.2), ["planner=none", "clip=none"], "here")
+    assert given.planner == "none" and given.clip is None
 
 
 def test_json_and_back() -> None:
@@ -123,3 +129,15 @@ def test_a_part_names_its_own_fields() -> None:
     config = TwoEncoders(Encoder(channels=(8,)), Encoder("cnn", (8,)))
     assert inert_fields(config) == ["actor.channels does nothing here: actor.kind is mlp"]
     assert inert_fields(config.actor) == ["channels does nothing here: kind is mlp"]
+
+
+@dataclass(frozen=True)
+class WideEncoder(Config):
+    encoder: Encoder = field(default_factory=lambda: Encoder("cnn", (64,)))
+
+
+def test_parts_of_files_keep_the_defaults_of_their_place() -> None:
+    read = from_json(WideEncoder, {"encoder": {"channels": [8]}}, "here")
+    assert read == WideEncoder(Encoder("cnn", (8,)))
+    with pytest.raises(UserError, match=r"here\.encoder"):
+        from_json(WideEncoder, {"encoder": {"chanels": [8]}}, "here")

@@ -38,8 +38,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     folder = tmp_path_factory.mktemp("cross")
     one, other = str(folder / "one"), str(folder / "other")
     mix = "mix:ns:nh:random"
-    coplay.train("ppo", out=one, game_fields=FIELDS, **SMALL, seeds=2)
-    coplay.train("ppo", out=other, game_fields=FIELDS, **SMALL, seating=f"{mix},ppo,{mix}")
+    coplay.train("ppo", out=one, game_fields=FIELDS, **SMALL, seeds=2, pictures=False)
+    coplay.train(
+        "ppo", out=other, game_fields=FIELDS, **SMALL, seating=f"{mix},ppo,{mix}", pictures=False
+    )
     return one, other
 
 

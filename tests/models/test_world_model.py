@@ -79,7 +79,7 @@ def test_classes_can_say_every_true_step(name: str) -> None:
         """Ways, whether they are known, and boards of someone who is sure of the truth."""
         way, known = true_moves(planes, following, game.seats)
         beliefs = WorldPrediction(
-            way=20.0 * (2.0 * (way[..., None] == jnp.arange(6)) - 1),
+            move=20.0 * (2.0 * (way[..., None] == jnp.arange(6)) - 1),
             there=20.0 * (2 * following[..., game.seats :] - 1),
             reward=jnp.zeros((way.shape[0], 1)),
             leaves=jnp.zeros(way.shape[0]),

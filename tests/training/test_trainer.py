@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coplay.api import make_config, play, train
+from coplay.api.playing import play
+from coplay.api.training import make_config, train
 from coplay.cli.main import run as cli
 from coplay.core.errors import UserError
 from coplay.training import checkpoints
@@ -33,6 +34,7 @@ SMALL: dict[str, Any] = {
     "episodes": 50,
     "steps": 1024,
 }
+QUIET: dict[str, Any] = {"quiet": True, "pictures": False}
 
 
 def arrays(path: Path) -> dict[str, np.ndarray]:
@@ -60,7 +62,7 @@ def without_times(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An uninterrupted run."""
     folder = tmp_path_factory.mktemp("runs") / "whole"
-    train(out=folder, **SMALL)
+    train(**QUIET, out=folder, **SMALL)
     return folder
 
 
@@ -154,7 +156,7 @@ def test_a_stopped_run_ends_where_an_uninterrupted_one_ends(tmp_path: Path, how:
 
 def test_more_steps_give_what_a_longer_run_gives(whole: Path, tmp_path: Path, capsys: Any) -> None:
     short = tmp_path / "short"
-    train(out=short, **SMALL | {"steps": 320})
+    train(**QUIET, out=short, **SMALL | {"steps": 320})
     capsys.readouterr()
     assert cli(["train", "ppo", "--resume", str(short), "--steps", "1024", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["steps"] == 1024
@@ -190,7 +192,7 @@ def test_a_damaged_checkpoint_is_passed_over(
     whole: Path, tmp_path: Path, damage: str, capsys: Any
 ) -> None:
     folder = tmp_path / "run"
-    train(out=folder, **SMALL | {"steps": 640})
+    train(**QUIET, out=folder, **SMALL | {"steps": 640})
     newest = last_checkpoint(folder)
     data = bytearray(newest.read_bytes())
     if damage == "one bit":
@@ -247,7 +249,7 @@ def test_nan_stops_the_run_and_names_the_metric(tmp_path: Path, capsys: Any) -> 
 @pytest.mark.slow
 def test_seeds_are_what_they_are_alone(whole: Path, tmp_path: Path) -> None:
     folder = tmp_path / "many"
-    summary = train(out=folder, **SMALL | {"seeds": 3})
+    summary = train(**QUIET, out=folder, **SMALL | {"seeds": 3})
     assert [row["seed"] for row in summary["seeds"]] == [0, 1, 2]
     low, high = summary["interval"]
     assert low <= summary["iqm"] <= high
@@ -280,20 +282,20 @@ def test_a_switch_changes_a_seat_and_resumes(tmp_path: Path) -> None:
     fields = SMALL | {"seating": "ns,ppo,ns,nh", "switch": ("512:0=ppo", "512:1=random")}
     watcher = Rewards()
     folder, cut = tmp_path / "run", tmp_path / "cut"
-    train(out=folder, watcher=watcher, **fields)
+    train(**QUIET, out=folder, watcher=watcher, **fields)
     assert any("ppo,random,ns,nh" in text for text in watcher.said)
     rows = read_rows(folder / "metrics.jsonl")
     assert min(row["step"] for row in rows if row["kl/seat_0"] is not None) == 512 + 64
     assert max(row["step"] for row in rows if row["kl/seat_1"] is not None) == 512
-    train(out=cut, **fields | {"steps": 640})
-    train(out=cut, resume=True, steps=1024)
+    train(**QUIET, out=cut, **fields | {"steps": 640})
+    train(**QUIET, out=cut, resume=True, steps=1024)
     assert_same_arrays(last_checkpoint(folder), last_checkpoint(cut))
 
 
 @pytest.mark.slow
 def test_several_learners_with_their_own_settings(tmp_path: Path) -> None:
     seating = "ppo,ppo:optimiser.learning_rate=0,nh,ns".replace("=0", "=1e-9")
-    train(out=tmp_path / "run", **SMALL | {"seating": seating})
+    train(**QUIET, out=tmp_path / "run", **SMALL | {"seating": seating})
     paths = RunFolder(tmp_path / "run").checkpoints()
     weights = {
         name: array

@@ -173,7 +173,7 @@ def test_a_seed_gives_the_same_bits_alone_and_with_other_workers(
 ) -> None:
     fields = {"workers": 1, "options": ("horizon=5", "masks=info", "leave={'c': 3}")}
     settings = SMALL | {"seating": "ppo,random,ppo", "seed": 1}
-    coplay.train("ppo", LITTLE, tmp_path / "run", game_fields=fields, **settings)
+    coplay.train("ppo", LITTLE, tmp_path / "run", game_fields=fields, **settings, pictures=False)
     both, alone = learned(whole), learned(tmp_path / "run")
     for name in alone:
         np.testing.assert_array_equal(both[name][1], alone[name][0], err_msg=name)
@@ -185,7 +185,7 @@ def test_players_learn(tmp_path: Path) -> None:
     settings = SMALL | {"steps": 4800, "copies": 16, "rollout": 10, "checkpoint_every": 1600}
     settings |= {"optimiser.learning_rate": 1e-2, "discount": 0.5, "epochs": 4}
     game = little(options=("horizon=5",))
-    summary = coplay.train("ppo", game, tmp_path / "run", **settings)
+    summary = coplay.train("ppo", game, tmp_path / "run", **settings, pictures=False)
     for seat, row in enumerate(summary["seats"]):  # random players get 5 less
         assert row["reward"] == pytest.approx(5 * (12.5 + seat), abs=1.2)
 
@@ -311,7 +311,9 @@ def test_films(whole: Path, tmp_path: Path, capsys: Any) -> None:
     assert cli(["watch", str(whole)]) == 2
     assert "--out film.gif" in capsys.readouterr().err
     settings = SMALL | {"steps": 24}
-    coplay.train("ppo", "pettingzoo:host_envs:Painted", tmp_path / "run", **settings)
+    coplay.train(
+        "ppo", "pettingzoo:host_envs:Painted", tmp_path / "run", **settings, pictures=False
+    )
     assert cli(["watch", str(tmp_path / "run"), "--out", str(tmp_path / "e.gif")]) == 0
     with Image.open(tmp_path / "e.gif") as film:
         assert getattr(film, "n_frames", 1) == 6

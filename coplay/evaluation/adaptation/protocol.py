@@ -151,6 +151,11 @@ def split_against(text: str, game: Game) -> list[str]:
 
 def make_meeting(focal: str, against: list[str], game: Game, config: AdaptConfig) -> Meeting:
     """Players and learners of a meeting; everything about them is validated here."""
+    if not game.symmetric:
+        raise UserError(
+            f"the seats of {game.name} cannot be renumbered, so nobody can take each of them in "
+            "turn: adaptation needs a game whose seats are alike, such as stag-hunt"
+        )
     if is_learner(focal) and not is_run(focal):
         raise UserError(f"'{focal}' is no player yet: give the path of a run of it")
     if config.learns and not is_run(focal):

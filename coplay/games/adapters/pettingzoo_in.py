@@ -40,6 +40,9 @@ def from_pettingzoo(
         loaded, wherever the name is known: unless said, it is `MODULE:FUNCTION` where that can be
         imported, and then known everywhere; other names are known after this call.
     options, workers, timeout: see `WorkerConfig`.
+
+        game = coplay.from_pettingzoo(lambda: MyEnvironment(), "mine", workers=2)
+        coplay.train("ppo", game, "runs/mine")
     """
     if isinstance(make, str) or not callable(make):
         raise UserError(f"from_pettingzoo needs a callable that makes an environment, not {make!r}")

@@ -64,6 +64,9 @@ def to_pettingzoo(
     render_mode: what `render()` gives: "rgb_array" a picture, "ansi" text; "human" prints the text
         after every reset and step.
     seed: of the episodes until `reset` is given one; None: drawn anew for each environment.
+
+        env = coplay.to_pettingzoo("stag-hunt", render_mode="ansi")
+        observations, infos = env.reset(seed=0)
     """
     if MISSING:
         raise UserError(f"{MISSING} is not installed: pip install 'coplay[pettingzoo]'")

@@ -418,10 +418,10 @@ def test_a_run_resumes_exactly_and_its_player_plays_with_or_without_search(tmp_p
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     # A linear schedule ends with the steps a run was given: a longer run learns otherwise.
     fields = RUN | TINY | {"seating": "hop,ns,hop", "optimiser.schedule": "constant"}
-    summary = coplay.train("hop", out=whole, steps=96, **fields)
+    summary = coplay.train("hop", out=whole, steps=96, **fields, pictures=False)
     assert summary["steps"] == 96
-    coplay.train("hop", out=parts, steps=64, **fields)
-    coplay.train("hop", out=parts, resume=True, steps=96)
+    coplay.train("hop", out=parts, steps=64, **fields, pictures=False)
+    coplay.train("hop", out=parts, resume=True, steps=96, pictures=False)
     jax.tree.map(np.testing.assert_array_equal, learned(whole), learned(parts))
     rows = (whole / "metrics.jsonl").read_text().splitlines()
     assert '"opponent_recall_hunt_hare/seat_2"' in rows[-1]
@@ -440,7 +440,7 @@ def test_a_run_resumes_exactly_and_its_player_plays_with_or_without_search(tmp_p
 @pytest.mark.slow
 def test_a_run_starts_from_ppo(tmp_path: Path) -> None:
     fields = RUN | {"minibatches": 1, "network.kind": "centred", "network.hidden": (8,)}
-    coplay.train("ppo", out=tmp_path / "ppo", steps=32, **fields)
+    coplay.train("ppo", out=tmp_path / "ppo", steps=32, **fields, pictures=False)
     hop = learner((0, 1, 2), {"warm_start": str(tmp_path / "ppo")})
     parts = load_parts(hop.config, GAME)
     state = jax.jit(lambda: hop.init(jax.random.key(0), jnp.arange(SEATS), parts))()

@@ -360,7 +360,7 @@ def share(player: str, game: str, steps: int, out: Path, **fields: Any) -> float
     }
     if player == "hyper-mappo":
         small |= {"hypernetwork": {"learning_rate": 1e-3, "width": 32, "units": 32}}
-    summary = coplay.train(player, game, out=out, **run, **small, **fields)
+    summary = coplay.train(player, game, out=out, **run, **small, **fields, pictures=False)
     return summary["team_mean"] / require_horizon(make_game(game))
 
 

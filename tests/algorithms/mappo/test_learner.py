@@ -217,7 +217,9 @@ def test_runs_train_resume_and_play(player: str, tmp_path: Path) -> None:
     small: dict[str, Any] = {"network.hidden": (6,), "epochs": 1}
     small |= {"hypernetwork.width": 6, "hypernetwork.units": 5} if player == "hyper-mappo" else {}
     run = {"copies": 8, "rollout": 8, "block": 1, "episodes": 8, "evaluate_every": 64}
-    summary = coplay.train(player, "identity", out=tmp_path / "a", steps=128, **run, **small)
+    summary = coplay.train(
+        player, "identity", out=tmp_path / "a", steps=128, **run, **small, pictures=False
+    )
     assert summary["steps"] == 128
     rows = (tmp_path / "a" / "evaluations.jsonl").read_text().splitlines()
     assert len(rows) == 3  # before learning, after 64 and after 128 steps

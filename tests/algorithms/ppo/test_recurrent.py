@@ -25,6 +25,7 @@ from coplay.matches.rollout import Table, new_table, rollout
 from coplay.nn import categorical
 from coplay.nn.networks import view_shape
 from coplay.nn.recurrent import GRUNetwork
+from coplay.rl.parameter_sets import by_seat
 from coplay.training.block import TrainState, enter_phase
 from coplay.training.phases import Phase
 from coplay.training.run import RunFolder
@@ -182,8 +183,8 @@ def test_the_update_sees_what_acting_saw(keep: bool, parameters: str) -> None:
         learning, batch = mine.prepare(state, part)
         logits, _ = jax.vmap(mine.outputs)((learning.actor, learning.critic), batch)
         new = categorical.log_policy(logits, batch.legal)
-        by_set = mine._by_set(part)
-        last = jax.vmap(mine._values)(
+        by_set = by_seat(part) if mine.separate else jax.tree.map(lambda x: x[None], part)
+        last = jax.vmap(mine.values)(
             learning.critic, by_set, jnp.zeros((*by_set.alive.shape[::3], 0))
         )[4]
         return batch, jnp.exp(new - batch.log_policy), last
@@ -375,7 +376,9 @@ CUE = {
 def test_a_memory_task(tmp_path: Path, player: str, fields: dict[str, Any]) -> None:
     register_game(CueConfig, Cue)
     out = tmp_path / "run"
-    summary = coplay.train(player, "cue", out, steps=20_000, episodes=500, **CUE, **fields)
+    summary = coplay.train(
+        player, "cue", out, steps=20_000, episodes=500, **CUE, **fields, pictures=False
+    )
     got = summary["team_mean"]
     assert got > 0.95 if player == "ppo-gru" else 0.4 < got < 0.6
 
@@ -383,9 +386,9 @@ def test_a_memory_task(tmp_path: Path, player: str, fields: dict[str, Any]) -> N
 def test_a_resumed_run_ends_where_a_straight_one_ends(tmp_path: Path) -> None:
     register_game(CueConfig, Cue)
     fields = {**CUE, "rollout": 4, "memory.units": 8, "episodes": 20, "block": 1}
-    coplay.train("ppo-gru", "cue", tmp_path / "straight", steps=1024, **fields)
-    coplay.train("ppo-gru", "cue", tmp_path / "cut", steps=512, **fields)
-    coplay.train("ppo-gru", "cue", tmp_path / "cut", steps=1024, resume=True)
+    coplay.train("ppo-gru", "cue", tmp_path / "straight", steps=1024, **fields, pictures=False)
+    coplay.train("ppo-gru", "cue", tmp_path / "cut", steps=512, **fields, pictures=False)
+    coplay.train("ppo-gru", "cue", tmp_path / "cut", steps=1024, resume=True, pictures=False)
     straight, cut = (
         RunFolder(tmp_path / name).checkpoints().all()[-1] for name in ("straight", "cut")
     )

@@ -1,0 +1,244 @@
+"""Evaluations from Python: adaptation, comparison, audits."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from coplay.algorithms.registry import entry_of, learner_parts
+from coplay.api.arguments import (
+    Entry,
+    game_and_config,
+    game_fields_of,
+    seating_text,
+    share_fields,
+    watching,
+)
+from coplay.core.config import with_fields
+from coplay.core.errors import UserError
+from coplay.core.files import new_folder, write_json
+from coplay.core.game import Game
+from coplay.evaluation.adaptation.best_response import BestResponseConfig
+from coplay.evaluation.adaptation.meetings import KeptResults, Request, meet_all
+from coplay.evaluation.adaptation.protocol import AdaptConfig, split_against
+from coplay.evaluation.adaptation.suites import suite_sets
+from coplay.evaluation.audits.checks import Audit
+from coplay.evaluation.audits.seats import audit_seats as audit_seats_of
+from coplay.evaluation.audits.wiring import audit_wiring as audit_wiring_of
+from coplay.evaluation.compare import load_runs
+from coplay.games.registry import game_parts
+from coplay.reports.adaptation import draw_adaptation, draw_suite
+from coplay.reports.audit_page import write_audit
+from coplay.reports.compare import write_comparison
+from coplay.training.config import RunConfig, TrainConfig
+from coplay.training.run import RunFolder
+from coplay.training.seating import is_run
+from coplay.training.trainer import Watcher
+
+REFERENCES = Path("runs/best-responses")
+"""Where best responses are kept, for all who ask for them."""
+
+
+# --- adaptation --------------------------------------------------------------------------------
+
+
+def adapt(
+    player: Entry,
+    against: str | Sequence[Entry] = "",
+    *,
+    suite: str = "",
+    learners: str = "ppo",
+    game: str | Game | None = None,
+    game_fields: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    references: str | Path = REFERENCES,
+    normalise: bool = True,
+    quiet: bool = False,
+    watcher: Watcher | None = None,
+    **fields: Any,
+) -> Any:
+    """Let a player adapt to co-players it does not know; the result is what `coplay adapt --json`
+    prints: of a suite, a list.
+
+    player: the focal player. against: its co-players, one per other seat; or suite: a suite of sets
+        of them by name, in which `learners` says what the learning ones are.
+    game: default: the game of the run, else stag-hunt.
+    out: folder of the results; default: a new one below runs/.
+    references: where best responses are kept. normalise: measure scores by random play and by the
+        best response.
+    fields: of the protocol (`steps`, `seeds`, …) and of the training of best responses
+        (`best={"stage": …}`), as in `coplay adapt --help`.
+
+        coplay.adapt("runs/hop", ["nh", MyPlayer(), "random"], steps=2400)
+    """
+    focal = entry_of(player)
+    if game is None:
+        game, own = game_of_entry(focal)
+        if own is not None and not game_fields:
+            game = game_parts(game)[1](own)
+    rest, of_game = game_fields_of(fields, game_fields)
+    name, game_config = game_and_config(game, of_game)
+    best = with_fields(BestResponseConfig(), _part(rest, "best"), "best")
+    (config,) = share_fields(rest, AdaptConfig())
+    request = make_request(
+        focal,
+        seating_text(against),
+        suite,
+        learners,
+        name,
+        game_config,
+        config,
+        normalise,
+        best,
+    )
+    folder = Path(out) if out is not None else new_folder("adapt", focal.split("/")[-1])
+    with watching(watcher, quiet) as told:
+        results = run_adaptation(request, bool(suite), folder, Path(references), told)
+    return results if suite else results[0]
+
+
+def _part(fields: dict[str, Any], name: str) -> dict[str, Any]:
+    """Take out of the fields those of a part: `name={…}` and `name.FIELD`."""
+    inside = dict(fields.pop(name, {}))
+    for path in [path for path in fields if path.startswith(f"{name}.")]:
+        inside[path.removeprefix(f"{name}.")] = fields.pop(path)
+    return inside
+
+
+def game_of_entry(entry: str) -> tuple[str, Any]:
+    """The game of a run that an entry names, and its configuration; else stag-hunt and None."""
+    if not is_run(entry):
+        return "stag-hunt", None
+    config = RunFolder(Path(entry.split("@")[0])).read_config()
+    return config.game_name, config.game
+
+
+def make_request(
+    focal: str,
+    against: str,
+    suite: str,
+    learners: str,
+    game_name: str,
+    game: Any,
+    config: AdaptConfig,
+    normalise: bool,
+    best: BestResponseConfig,
+) -> Request:
+    """What is asked for: against one set of co-players, or against a suite."""
+    if bool(against) == bool(suite):
+        raise UserError("say who the co-players are: either --against A,B,C or --suite NAME")
+    made = game_parts(game_name)[1](game)
+    if suite:
+        sets = tuple(suite_sets(suite, made, learners))
+    else:
+        sets = (",".join(split_against(against, made)),)
+    return Request(focal, sets, game_name, game, config, normalise, best)
+
+
+def run_adaptation(
+    request: Request, suite: bool, out: Path, references: Path, watcher: Watcher
+) -> list[dict[str, Any]]:
+    """Play, keep and draw; the results against all sets."""
+
+    def finished(kept: KeptResults, result: dict[str, Any]) -> None:
+        draw_adaptation(kept.path(result["against"], "png"), result)
+
+    game = game_parts(request.game_name)[1](request.game)
+    results = meet_all(request, game, out, references, watcher, finished)
+    write_json(out / "adapt.json", results if suite else results[0])
+    if suite:
+        draw_suite(out / "suite.png", results)
+    return results
+
+
+# --- comparison --------------------------------------------------------------------------------
+
+
+def compare(runs: Sequence[str | Path], out: str | Path = "compare") -> dict[str, Any]:
+    """Compare finished runs; the result is what `coplay compare --json` prints.
+
+    out: folder for the pictures and the JSON files.
+
+        coplay.compare(["runs/ppo", "runs/mappo"])
+    """
+    return write_comparison(Path(out), load_runs([Path(run) for run in runs]))
+
+
+# --- audits ------------------------------------------------------------------------------------
+
+
+def audit_seats(
+    player: str = "ppo",
+    game: str | Game = "stag-hunt",
+    out: str | Path | None = None,
+    *,
+    among: Entry = "",
+    advantage: float = 0.02,
+    episodes: int = 2_000_000,
+    keep_going: bool = False,
+    game_fields: Mapping[str, Any] | None = None,
+    quiet: bool = False,
+    watcher: Watcher | None = None,
+    **fields: Any,
+) -> dict[str, Any]:
+    """Is every seat treated alike, by the game and by the learner? The result is what
+    `coplay audit seats --json` prints.
+
+    among: the player of the other seats while one learner moves through all of them.
+    advantage: smallest advantage of one seat, as a share of the reward, that must not be missed.
+    episodes: at most, for each player in the test of the seats' worth. keep_going: train also if a
+        fault is found before.
+    fields: of the learner, and `steps`, `seeds`, `seed`, `copies`, `rollout` of its training runs.
+
+        assert coplay.audit_seats("ppo", "stag-hunt")["verdict"] == "pass"
+    """
+    rest, of_game = game_fields_of(fields, game_fields)
+    name, game_config = game_and_config(game, of_game)
+    usual = RunConfig(steps=300_000, seeds=8)
+    run, learner = share_fields(rest, usual, learner_parts(player)[0]())
+    config = audit_config(player, name, learner, game_config, run)
+    folder = Path(out) if out is not None else new_folder("audit", name)
+    with watching(watcher, quiet) as told:
+        result = audit_seats_of(
+            config, folder, entry_of(among), advantage, episodes, keep_going, told
+        )
+    return _audited(result, folder, "Seat audit")
+
+
+def audit_config(
+    player: str, game_name: str, learner: Any, game: Any, run: RunConfig
+) -> TrainConfig:
+    """The training runs of a seat audit, which keep one checkpoint each."""
+    kept = with_fields(run, {"checkpoint_every": run.steps, "keep": 1})
+    return TrainConfig(player, game_name, learner, game, kept)
+
+
+def audit_wiring(
+    player: str = "ppo",
+    game: str | Game = "stag-hunt",
+    out: str | Path | None = None,
+    *,
+    game_fields: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    quiet: bool = False,
+    watcher: Watcher | None = None,
+    **fields: Any,
+) -> dict[str, Any]:
+    """Does every declared part of a learner act? The result is what `coplay audit wiring --json`
+    prints.
+
+    fields: of the learner.
+
+        assert coplay.audit_wiring("hop", "stag-hunt")["verdict"] == "pass"
+    """
+    rest, of_game = game_fields_of(fields, game_fields)
+    name, game_config = game_and_config(game, of_game)
+    (learner,) = share_fields(rest, learner_parts(player)[0]())
+    config = TrainConfig(player, name, learner, game_config, RunConfig(seed=seed))
+    folder = Path(out) if out is not None else new_folder("audit", name)
+    with watching(watcher, quiet) as told:
+        result = audit_wiring_of(config, told)
+    return _audited(result, folder, "Wiring audit")
+
+
+def _audited(audit: Audit, folder: Path, title: str) -> dict[str, Any]:
+    return audit.as_json() | {"page": str(write_audit(folder, audit, title))}

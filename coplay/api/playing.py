@@ -1,0 +1,95 @@
+"""Playing from Python: matches, cross-play, episodes step by step."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from coplay.algorithms.registry import entry_of
+from coplay.api.arguments import Entry, seating_text
+from coplay.core.compilation import use_cache
+from coplay.core.game import Game
+from coplay.core.group import Group, group_players
+from coplay.evaluation.cross_play import cross_play as cross_play_of
+from coplay.games.registry import make_game
+from coplay.matches.episodes import Step, play_steps
+from coplay.matches.match import play_match
+from coplay.training.players import make_player
+from coplay.training.seating import split_seating
+
+
+def play(
+    game: Game | str,
+    seating: str | Sequence[Entry],
+    episodes: int = 1000,
+    seed: int = 0,
+    copies: int | None = None,
+    greedy: bool = False,
+) -> dict[str, Any]:
+    """Let players play whole episodes; the result is what `coplay play --json` prints.
+
+    seating: one player per seat: text such as "ns,ns,runs/ppo,random", or a list of such entries
+        and of players.
+    copies: how many game copies the episodes are spread over; each copy plays its episodes one
+        after the other, which matters for players that remember.
+    greedy: frozen players take their most probable action.
+
+        coplay.play("stag-hunt", ["runs/ppo", "ns", MyPlayer(), "random"], episodes=2000)
+    """
+    use_cache()
+    game = make_game(game) if isinstance(game, str) else game
+    entries, groups = _seated(game, seating, greedy)
+    return play_match(game, groups, episodes, seed, copies).record(game.name, entries)
+
+
+def cross_play(
+    game: Game | str,
+    players: Sequence[Entry],
+    episodes: int = 1000,
+    seed: int = 0,
+    copies: int | None = None,
+    greedy: bool = False,
+    say: Callable[[str], None] = lambda text: None,
+) -> dict[str, Any]:
+    """Every player among every other; the result is what `coplay play --cross … --json` prints.
+
+    players: runs (each of their seeds is one player), other entries of a seating, or players. say:
+        is told what is played.
+
+        coplay.cross_play("stag-hunt", ["runs/ppo", "runs/hop", "ns"])
+    """
+    use_cache()
+    game = make_game(game) if isinstance(game, str) else game
+    entries = [entry_of(player) for player in players]
+    return cross_play_of(game, entries, episodes, seed, copies, greedy, say).as_json()
+
+
+def episodes(
+    game: Game | str,
+    seating: str | Sequence[Entry],
+    episodes: int = 1,
+    seed: int = 0,
+    greedy: bool = False,
+) -> Iterator[Step]:
+    """Play episodes one after the other and give every step: the state, what each seat sees, the
+    probabilities of its actions, actions, rewards, and what each player believes and predicts; see
+    `coplay.matches.episodes.Step`.
+
+    The other arguments are those of `coplay.play`.
+
+        for step in coplay.episodes("stag-hunt", "runs/hop,ns,ns,nh"):
+            print(step.time, step.actions, step.rewards)
+            if step.insights[0] is not None:
+                print(step.insights[0].goal)
+    """
+    use_cache()
+    game = make_game(game) if isinstance(game, str) else game
+    _, groups = _seated(game, seating, greedy)
+    return play_steps(game, groups, episodes, seed)
+
+
+def _seated(
+    game: Game, seating: str | Sequence[Entry], greedy: bool
+) -> tuple[list[str], tuple[Group, ...]]:
+    """The entries of a seating, and its players in groups."""
+    entries = split_seating(seating_text(seating), game)
+    players = [make_player(entry, game, seat, greedy) for seat, entry in enumerate(entries)]
+    return entries, group_players(players)

@@ -1,0 +1,122 @@
+"""Training from Python."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from coplay.algorithms.registry import is_unregistered, learner_parts
+from coplay.api.arguments import (
+    Entry,
+    game_and_config,
+    game_fields_of,
+    seating_text,
+    share_fields,
+    watching,
+)
+from coplay.core.errors import UserError
+from coplay.core.files import new_folder
+from coplay.core.game import Game
+from coplay.reports.results import after_training
+from coplay.training.config import TrainConfig, run_defaults
+from coplay.training.run import RunFolder
+from coplay.training.trainer import Trainer, Watcher
+
+
+def train(
+    player: str = "ppo",
+    game: str | Game = "stag-hunt",
+    out: str | Path | None = None,
+    *,
+    seating: str | Sequence[Entry] = "",
+    game_fields: Mapping[str, Any] | None = None,
+    resume: bool = False,
+    quiet: bool = False,
+    pictures: bool = True,
+    watcher: Watcher | None = None,
+    **fields: Any,
+) -> dict[str, Any]:
+    """Train and return the summary, with the run's folder as "folder".
+
+    player: the learner by name. game: by name, or one that is known by its name, such as
+        `coplay.from_pettingzoo` gives. out: the folder of the run; default: a new one below runs/.
+    seating: who sits where; players of one's own may be named or given themselves.
+    fields: of the run (`steps`, `seed`, …) or of the learner (`learning_rate`, …), as in
+        `coplay train PLAYER --help`; nested ones by their path or as a dictionary. game_fields: of
+        the game.
+    resume: go on with the run in `out`; only `steps` may be given.
+    quiet: show no progress. pictures: leave a learning curve and a film in the folder.
+    watcher: is told of the progress instead of the user.
+
+        run = coplay.train("ppo", "stag-hunt", "runs/first", steps=200_000, seeds=4)
+        coplay.train("hop", search={"simulations": 4}, seating=["hop", "ns", MyPlayer(), "random"])
+    """
+    if resume:
+        if out is None:
+            raise UserError("resume goes on with the run in a folder: name it by out")
+        folder = RunFolder(Path(out))
+        config = resumed_config(folder, fields.pop("steps", None))
+        if fields or game_fields or seating:
+            raise UserError("a resumed run keeps its configuration: only steps may be given")
+        if (summary := finished_summary(folder, config)) is not None:
+            return summary | {"folder": str(folder.path)}
+    else:
+        name = game if isinstance(game, str) else game.name
+        folder = RunFolder(Path(out) if out is not None else new_folder(player, name))
+        given = fields | ({"seating": seating_text(seating)} if seating else {})
+        config = make_config(player, game, game_fields or {}, given)
+    with watching(watcher, quiet) as told:
+        summary = run_training(config, folder, resume, told, pictures)
+    return summary | {"folder": str(folder.path)}
+
+
+def run_training(
+    config: TrainConfig, folder: RunFolder, resume: bool, watcher: Watcher, pictures: bool = True
+) -> dict[str, Any]:
+    """Train to the end, draw what every finished run leaves, and return the summary."""
+    for entry in sorted(set(config.run.seating.split(","))):
+        if is_unregistered(entry):
+            watcher.say(
+                f"note: the player {entry} is not registered: only this process can resume the run "
+                f"or load it; coplay.register_player('{entry}', …) makes it known to others"
+            )
+    run = Trainer(config, folder.path, watcher, resume)
+    if resume:
+        folder.write_config(config)
+    summary = run.run()
+    if pictures:
+        after_training(folder, run, watcher)
+    return summary
+
+
+def make_config(
+    player: str, game: str | Game, game_fields: Mapping[str, Any], fields: Mapping[str, Any]
+) -> TrainConfig:
+    """A configuration from plain fields; each belongs to the run, to the learner, or (as
+    `game.FIELD`) to the game."""
+    learner_type = learner_parts(player)[0]
+    rest, of_game = game_fields_of(dict(fields), game_fields)
+    name, game_config = game_and_config(game, of_game)
+    run, learner = share_fields(rest, run_defaults(learner_type), learner_type())
+    return TrainConfig(player=player, game_name=name, learner=learner, game=game_config, run=run)
+
+
+def resumed_config(folder: RunFolder, steps: int | None) -> TrainConfig:
+    """The configuration of a run to go on with, perhaps with another total of steps."""
+    config = folder.read_config()
+    if steps is None or steps == config.run.steps:
+        return config
+    longer = dataclasses.replace(config, run=dataclasses.replace(config.run, steps=steps))
+    done = folder.checkpoints().last_step()
+    if done >= steps + config.run.copies * config.run.rollout:
+        raise UserError(
+            f"{folder.path} is already at step {done}; --steps {steps} is the total of the run, "
+            "not what is added to it"
+        )
+    return longer
+
+
+def finished_summary(folder: RunFolder, config: TrainConfig) -> dict[str, Any] | None:
+    """The summary of a run that has all its steps behind it, else None."""
+    summary = folder.read_summary()
+    return summary if summary is not None and summary["steps"] >= config.run.steps else None

@@ -1,0 +1,18 @@
+"""coplay bench: how fast it is here."""
+
+from coplay.cli.arguments import parse
+
+
+def run(arguments: list[str]) -> int:
+    """coplay bench [search|hop-plus]"""
+    if arguments[:1] == ["search"]:
+        from coplay.bench.search import SearchBenchArguments, run_search_bench
+
+        return run_search_bench(parse(SearchBenchArguments, arguments[1:], "bench search"))
+    if arguments[:1] == ["hop-plus"]:
+        from coplay.bench.hop_plus import HopPlusBenchArguments, run_hop_plus_bench
+
+        return run_hop_plus_bench(parse(HopPlusBenchArguments, arguments[1:], "bench hop-plus"))
+    from coplay.bench.throughput import BenchArguments, run_bench
+
+    return run_bench(parse(BenchArguments, arguments, "bench"))

@@ -1,0 +1,28 @@
+"""coplay list: what runs there are."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from coplay.cli.arguments import parse
+
+
+@dataclass(frozen=True)
+class ListArguments:
+    """What runs there are, how far, how good."""
+
+    folder: Annotated[Path, tyro.conf.Positional] = Path("runs")
+    """Where to look, also in folders below it."""
+    json: bool = False
+    """Print a JSON list on standard output."""
+
+
+def run(arguments: list[str]) -> int:
+    """coplay list [FOLDER]"""
+    from coplay.reports.results import print_runs
+
+    given = parse(ListArguments, arguments, "list")
+    print_runs(given.folder, given.json)
+    return 0

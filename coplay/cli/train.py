@@ -1,0 +1,105 @@
+"""coplay train: train a player, or go on with a run."""
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Generic, TypeVar
+
+import tyro
+
+from coplay.cli.arguments import option, parse
+from coplay.core.errors import UserError
+from coplay.core.files import new_folder
+
+GameConfig = TypeVar("GameConfig")
+LearnerConfig = TypeVar("LearnerConfig")
+RunSettings = TypeVar("RunSettings")
+
+
+@dataclass(frozen=True)
+class TrainArguments(Generic[GameConfig, LearnerConfig, RunSettings]):
+    """Train a player. Everything of the run goes into the folder --out."""
+
+    game: GameConfig
+    learner: Annotated[LearnerConfig, tyro.conf.arg(name="")]
+    run: Annotated[RunSettings, tyro.conf.arg(name="")]
+    game_name: Annotated[str, tyro.conf.arg(name="game")] = "stag-hunt"
+    """The game by name; its own fields are --game.FIELD."""
+    out: Path | None = None
+    """Folder of the new run; default: a new one below runs/."""
+    resume: Path | None = None
+    """Go on with the run in this folder; only --steps may be given beside it."""
+    config: Path | None = None
+    """Start from the configuration of another run (its config.json); other options override it."""
+    json: bool = False
+    """Print the summary as one JSON object on standard output."""
+
+
+def run(arguments: list[str]) -> int:
+    """coplay train PLAYER …"""
+    from coplay.algorithms.registry import LEARNERS, learner_parts
+    from coplay.api.training import finished_summary, resumed_config, run_training
+    from coplay.games.registry import game_parts
+    from coplay.reports.progress import ProgressLine
+    from coplay.reports.results import print_summary
+    from coplay.training.config import RunConfig, TrainConfig, run_defaults
+    from coplay.training.run import RunFolder
+
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(f"usage: coplay train PLAYER …\n\nplayers to train: {', '.join(LEARNERS)}")
+        print("coplay train PLAYER --help explains all options")
+        return 0
+    player, arguments = arguments[0], arguments[1:]
+    resume = option(arguments, "resume")
+    base = started_from(resume, option(arguments, "config"))
+    if base is not None and base.player != player:
+        raise UserError(f"that run trains '{base.player}': use coplay train {base.player}")
+    learner_type = learner_parts(player)[0]
+    game_name = option(arguments, "game") or (base.game_name if base else "stag-hunt")
+    game_type = game_parts(game_name)[0]
+    if base is not None and base.game_name != game_name:
+        base = replace(base, game=game_type())
+    default: TrainArguments[Any, Any, Any] = TrainArguments(
+        game=base.game if base else game_type(),
+        learner=base.learner if base else learner_type(),
+        run=base.run if base else run_defaults(learner_type),
+        game_name=game_name,
+    )
+    kind = TrainArguments[game_type, learner_type, RunConfig]  # type: ignore[valid-type]
+    given = parse(kind, arguments, f"train {player}", default)
+    config = TrainConfig(player, game_name, given.learner, given.game, given.run)
+    if resume is None:
+        folder = RunFolder(given.out or new_folder(player, game_name))
+    else:
+        folder = RunFolder(Path(resume))
+        check_unchanged(given, config, base, folder)
+        config = resumed_config(folder, given.run.steps)
+        summary = finished_summary(folder, config)
+        if summary is not None:
+            print(f"{folder.path} is finished: {summary['steps']} steps", file=sys.stderr)
+            print_summary(summary, given.json)
+            return 0
+    with ProgressLine() as progress:
+        summary = run_training(config, folder, resume is not None, progress)
+    print_summary(summary, given.json, folder)
+    return 0
+
+
+def started_from(resume: str | None, config: str | None) -> Any:
+    """The configuration of the run that is resumed or imitated, if any."""
+    from coplay.training.run import RunFolder, read_config
+
+    if resume is not None:
+        return RunFolder(Path(resume)).read_config()
+    return None if config is None else read_config(Path(config))
+
+
+def check_unchanged(given: TrainArguments, config: Any, base: Any, folder: Any) -> None:
+    """An error if a run that is resumed is given more than its number of steps."""
+    if given.out is not None:
+        raise UserError("--resume goes on in the run's own folder: leave out --out")
+    if config != replace(base, run=replace(base.run, steps=given.run.steps)):
+        raise UserError(
+            "a resumed run keeps its configuration: only --steps may be given; for a new run like "
+            f"it use --config {folder.config_file}"
+        )

@@ -1,0 +1,144 @@
+"""Episodes step by step: what everyone sees, does, gets, believes and predicts."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Bool, Float, Int, PRNGKeyArray
+
+from coplay.core.compilation import QUICK
+from coplay.core.errors import UserError
+from coplay.core.game import Game, State
+from coplay.core.group import Group, all_insights, notice_all
+from coplay.core.player import Insight, View
+from coplay.core.trajectory import seat_keys, seat_uniforms
+from coplay.games.adapters.worker_game import WorkerGame
+from coplay.matches.rollout import Table, act_all, new_table
+
+
+class Step(NamedTuple):
+    """One step of one game. Everything but the states is NumPy.
+
+    episode, time: both from 0. state, after: of the game, before and after the step.
+    views: [seat] what each seat sees, without an axis of copies.
+    probabilities: [seat, action] by which the actions were drawn. actions, rewards: [seat].
+    alive: [seat] who was in the game before the step.
+    insights: [seat] what each player believes and predicts of the others, the next seat first; None
+        for players that expect nothing.
+    over: the episode ended in this step.
+    """
+
+    episode: int
+    time: int
+    state: State
+    views: list[View]
+    probabilities: Float[np.ndarray, "seat action"]
+    actions: Int[np.ndarray, " seat"]
+    rewards: Float[np.ndarray, " seat"]
+    alive: Bool[np.ndarray, " seat"]
+    insights: list[Insight | None]
+    over: bool
+    after: State
+
+
+def play_steps(
+    game: Game, groups: tuple[Group, ...], episodes: int = 1, seed: int = 0
+) -> Iterator[Step]:
+    """Play whole episodes in one game copy and give every step; players remember what happened in
+    the episodes before.
+
+    The first episode is the one that `record_episode` plays with the same seed.
+    """
+    if isinstance(game, WorkerGame):
+        raise UserError(
+            f"{game.name} runs in worker processes, so its episodes cannot be shown step by step"
+        )
+    if episodes < 1:
+        raise UserError(f"episodes must be at least 1, not {episodes}")
+    begin = jax.jit(new_table, static_argnames="copies", compiler_options=QUICK)
+    step = jax.jit(_step, compiler_options=QUICK)
+    table: Table | None = None
+    for episode in range(episodes):
+        key, reset_key = jax.random.split(jax.random.key(seed + episode))
+        fresh = begin(game, groups, reset_key, copies=1)
+        if table is not None:
+            fresh = fresh._replace(
+                memory=table.memory,
+                episode=table.episode + 1,
+                last_action=table.last_action,
+                last_reward=table.last_reward,
+            )
+        table, over = fresh, False
+        while not over:
+            key, step_key = jax.random.split(key)
+            before = table
+            table, shown = step(game, groups, step_key, before)
+            over = bool(shown["over"][0])
+            yield _shown_step(game, groups, before, table, shown)
+
+
+def _step(
+    game: Game, groups: tuple[Group, ...], key: PRNGKeyArray, table: Table
+) -> tuple[Table, dict[str, Any]]:
+    """One step of the only copy, without a reset; and what a `Step` is made of."""
+    streams = jnp.arange(game.seats)
+    step_key, act_key, choice_key = jax.random.split(key, 3)
+    uniform = seat_uniforms(choice_key, streams, 1)
+    keys = seat_keys(act_key, streams)
+    _, action, log_policy, views, memory = act_all(game, groups, keys, uniform, table)
+    insights = all_insights(game, groups, views, memory)
+    alive = jax.vmap(game.alive)(table.state)
+    state, outcome = jax.vmap(game.step)(jax.random.split(step_key, 1), table.state, action)
+    over = outcome.truncated | ~jnp.any(jax.vmap(game.alive)(state), axis=1)
+    memory = notice_all(game, groups, views, state, over, memory)
+    table = table._replace(
+        state=state,
+        memory=memory,
+        time=table.time + 1,
+        gained=table.gained + outcome.reward,
+        stayed=table.stayed + alive,
+        last_action=jnp.where(alive, action, table.last_action),
+        last_reward=jnp.where(alive, outcome.reward, table.last_reward),
+    )
+    return table, {
+        "views": views,
+        "probabilities": jnp.exp(log_policy),
+        "actions": action,
+        "rewards": outcome.reward,
+        "alive": alive,
+        "insights": insights,
+        "over": over,
+    }
+
+
+def _shown_step(
+    game: Game, groups: tuple[Group, ...], before: Table, after: Table, shown: dict[str, Any]
+) -> Step:
+    """What `_step` gave, without the axis of copies and seat by seat."""
+    insights: list[Insight | None] = [None] * game.seats
+    for group, found in zip(groups, shown["insights"], strict=True):
+        for row, seat in enumerate(group.seats):
+            insights[seat] = _of(found, row)
+    views = [_of(shown["views"], seat) for seat in range(game.seats)]
+    parts = ("probabilities", "actions", "rewards", "alive")
+    return Step(
+        episode=int(before.episode[0]),
+        time=int(before.time[0]),
+        state=_single(before.state),
+        views=views,
+        insights=insights,
+        over=bool(shown["over"][0]),
+        after=_single(after.state),
+        **{name: np.asarray(shown[name][0]) for name in parts},
+    )
+
+
+def _of(tree: Any, row: int) -> Any:
+    """The row [row, copy 0] of all arrays."""
+    return jax.tree.map(lambda x: np.asarray(x[row, 0]), tree)
+
+
+def _single(state: State) -> State:
+    return jax.tree.map(lambda x: x[0], state)
