@@ -39,7 +39,7 @@ class ReplayRows(NamedTuple):
 class RolloutInfo(NamedTuple):
     """What an update needs beside the rows and the trajectory of the own seats.
 
-    episode: [time + 1, copy] number of the episode, also after the last step.
+    episode: [time, copy] number of the episode.
     persona_rewards: [time, copy, own, persona] what each step is worth with each persona, and last
         without one.
     oracle: [row, seat] probability of the most probable action of a seat, by the policy it acted

@@ -233,9 +233,8 @@ class HOP(SetLearner):
         )
         rows = jax.tree.map(lambda x: x.reshape(steps * copies, *x.shape[2:]), everyone)
         assert trajectory.episode is not None
-        last = trajectory.episode[-1:] + trajectory.over[-1:]
         oracle = jnp.exp(jnp.max(trajectory.log_policy, axis=-1)).reshape(steps * copies, seats)
-        info = RolloutInfo(jnp.concatenate([trajectory.episode, last]), persona_rewards, oracle)
+        info = RolloutInfo(trajectory.episode, persona_rewards, oracle)
         return rows, super().training_data(game, trajectory), info
 
     def _context(self, game: Game, trajectory: Trajectory) -> Float[Array, "time copy own input"]:
@@ -325,12 +324,12 @@ class HOP(SetLearner):
     ) -> tuple[ReplayRows, Float[Array, "time copy own"]]:
         """The rows with the personas of the active seats, also in their context, and with returns
         by the rewards of these personas; and the values. critic: [own, ...]."""
-        number, now = self.shape.personas, personas[:-1]
+        number = self.shape.personas
         everyone = new.persona.reshape(*own.over.shape, -1)
-        everyone = everyone.at[:, :, np.array(self.active)].set(now.astype(jnp.int8))
-        mine = now[..., None] == jnp.append(jnp.arange(number), NO_PERSONA)
+        everyone = everyone.at[:, :, np.array(self.active)].set(personas.astype(jnp.int8))
+        mine = personas[..., None] == jnp.append(jnp.arange(number), NO_PERSONA)
         reward = jnp.sum(jnp.where(mine, info.persona_rewards, 0.0), axis=-1)
-        flags = (now[..., None] == jnp.arange(number)).astype(jnp.float32)
+        flags = (personas[..., None] == jnp.arange(number)).astype(jnp.float32)
         context = new.context.reshape(*own.alive.shape, self._context_size)
         context = context.at[..., :number].set(flags)
         # Where the last episode goes on, it goes on among the same co-players.
