@@ -14,7 +14,7 @@ from rich.table import Table
 
 from coplay.algorithms.hop_plus.config import HopPlusConfig, ImaginationConfig
 from coplay.algorithms.hop_plus.learner import HopPlus
-from coplay.algorithms.hop_plus.models import HopPlusState, UpdateData
+from coplay.algorithms.hop_plus.models import HopPlusData, HopPlusState
 from coplay.bench.measure import Work, measure
 from coplay.core.game import Game
 from coplay.games.registry import make_game
@@ -97,22 +97,22 @@ def parts(game: Game, config: HopPlusConfig, copies: int, steps: int) -> list[Wo
     def play(game: Game, state: Any, key: PRNGKeyArray) -> Any:
         return rollout(game, groups_of(phase, state.learners), state.table, key, steps, streams)
 
-    def watch(game: Game, trajectory: Any) -> UpdateData:
+    def watch(game: Game, trajectory: Any) -> HopPlusData:
         return learner.training_data(game, trajectory)._replace(game=None)  # type: ignore[arg-type]
 
-    def predict_actions(mine: HopPlusState, observed: UpdateData) -> Any:
+    def predict_actions(mine: HopPlusState, observed: HopPlusData) -> Any:
         return learner._prediction_metrics(mine, observed)
 
-    def codes(mine: HopPlusState, observed: UpdateData) -> Any:
+    def codes(mine: HopPlusState, observed: HopPlusData) -> Any:
         return learner._with_codes(mine.goals, observed)
 
-    def imagine(game: Game, key: PRNGKeyArray, mine: HopPlusState, observed: UpdateData) -> Any:
+    def imagine(game: Game, key: PRNGKeyArray, mine: HopPlusState, observed: HopPlusData) -> Any:
         return learner._imagination.rollout(key, mine, observed._replace(game=game))
 
     def policy(key: PRNGKeyArray, mine: HopPlusState, own: Any, imagined: Any) -> Any:
         return learner._learn_policy(key, mine.policy, own, imagined, jnp.float32(0))
 
-    def models(key: PRNGKeyArray, mine: HopPlusState, observed: UpdateData) -> Any:
+    def models(key: PRNGKeyArray, mine: HopPlusState, observed: HopPlusData) -> Any:
         filled = learner._models.fill(mine, observed)
         return learner._models.learn(filled, key, key, jnp.bool_(True))
 

@@ -32,9 +32,9 @@ from coplay.core.errors import UserError
 from coplay.core.game import Game, Observation
 from coplay.models.goal_inference import (
     ACTION_FEATURES,
+    ChunkMemory,
     Code,
     GoalInference,
-    Past,
     Prototypes,
     RecurrentInference,
     split_code,
@@ -101,8 +101,8 @@ class Steps(NamedTuple):
     start: Float[Array, "chunk memory"]
 
     @property
-    def past(self) -> Past:
-        return Past(self.start, self.first, self.alive)
+    def past(self) -> ChunkMemory:
+        return ChunkMemory(self.start, self.first, self.alive)
 
 
 class GoalModel(eqx.Module):
@@ -207,7 +207,7 @@ class GoalModel(eqx.Module):
         return categorical.log_policy(self.opponent(seen, z), legal)
 
     def unroll(
-        self, evidence: Float[Array, "chunk slot evidence"], past: Past
+        self, evidence: Float[Array, "chunk slot evidence"], past: ChunkMemory
     ) -> tuple[Float[Array, "chunk slot memory"], Float[Array, "chunk memory"]]:
         """The memory before each step, and after the last."""
         after = self.inference.unroll(evidence, past)

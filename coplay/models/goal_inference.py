@@ -57,7 +57,7 @@ def kl_codes(code: Code, other: Code | None = None) -> Float[Array, "*batch"]:
     return 0.5 * jnp.sum(each, axis=-1)
 
 
-class Past(NamedTuple):
+class ChunkMemory(NamedTuple):
     """Which steps of chunks belong to which memory.
 
     start: the memory before the first slot. first: the memory is cleared before the step. alive:
@@ -102,7 +102,7 @@ class GoalInference(eqx.Module):
 
     @abstractmethod
     def unroll(
-        self, evidence: Float[Array, "chunk slot evidence"], past: Past
+        self, evidence: Float[Array, "chunk slot evidence"], past: ChunkMemory
     ) -> Float[Array, "chunk slot memory"]:
         """The memory after each step of chunks."""
 
@@ -131,7 +131,7 @@ class GoalInference(eqx.Module):
         """The code by which the opponent model learns, from an inferred one and normal noise."""
 
     def loss(
-        self, evidence: Float[Array, "chunk slot evidence"], past: Past
+        self, evidence: Float[Array, "chunk slot evidence"], past: ChunkMemory
     ) -> dict[str, Float[Array, ""]]:
         """Losses of the inference alone, by their names."""
         return {}
@@ -193,7 +193,7 @@ class Prototypes(GoalInference):
         return jnp.maximum(after - jnp.max(after, axis=-1, keepdims=True), -FORGET)
 
     def unroll(
-        self, evidence: Float[Array, "chunk slot prototype"], past: Past
+        self, evidence: Float[Array, "chunk slot prototype"], past: ChunkMemory
     ) -> Float[Array, "chunk slot prototype"]:
         def one(memory: Array, row: tuple[Array, Array, Array]) -> tuple[Array, Array]:
             evidence, first, alive = row
@@ -258,7 +258,7 @@ class Prototypes(GoalInference):
         return code.mean
 
     def loss(
-        self, evidence: Float[Array, "chunk slot prototype"], past: Past
+        self, evidence: Float[Array, "chunk slot prototype"], past: ChunkMemory
     ) -> dict[str, Float[Array, ""]]:
         """-log Σ_k P(k) Π π(a | s, t, z_k) of every segment, or of its part within a chunk, over
         all steps. It is a mixture over segments and not over steps: one prototype has to explain a
@@ -317,7 +317,7 @@ class RecurrentInference(GoalInference):
         return self.memory.step(evidence, memory)[1]
 
     def unroll(
-        self, evidence: Float[Array, "chunk slot more"], past: Past
+        self, evidence: Float[Array, "chunk slot more"], past: ChunkMemory
     ) -> Float[Array, "chunk slot unit"]:
         first, alive = past.first[..., None], past.alive[..., None]
         x, start = evidence[:, :, None], past.start[:, None]

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from coplay.algorithms.hop_plus.config import HopPlusConfig
-from coplay.algorithms.hop_plus.models import HopPlusState, UpdateData
+from coplay.algorithms.hop_plus.models import HopPlusData, HopPlusState
 from coplay.core.game import Game, Observation, require_horizon
 from coplay.models.code_simulator import with_codes
 from coplay.models.goal_codes import GoalModel
@@ -36,7 +36,7 @@ class Imagination(NamedTuple):
         strangers = round(total * config.strangers / sum(parts))
         return total - strangers, strangers
 
-    def rollout(self, key: PRNGKeyArray, state: HopPlusState, new: UpdateData) -> ImaginedRollout:
+    def rollout(self, key: PRNGKeyArray, state: HopPlusState, new: HopPlusData) -> ImaginedRollout:
         """Imagined steps of every active seat, [time, copy, own, ...], those among strangers last.
 
         With the real co-players, games begin at real steps of seats in the game, with the memory
@@ -95,7 +95,7 @@ class Imagination(NamedTuple):
         pick_key: PRNGKeyArray,
         company_key: PRNGKeyArray,
         goals: GoalModel,
-        new: UpdateData,
+        new: HopPlusData,
         seat: Int[Array, ""],
         strangers: Bool[Array, " copy"],
     ) -> Start:

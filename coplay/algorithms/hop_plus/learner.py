@@ -24,7 +24,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from coplay.algorithms.hop_plus.config import HopPlusConfig
 from coplay.algorithms.hop_plus.imagination import Imagination
-from coplay.algorithms.hop_plus.models import HopPlusState, Models, UpdateData
+from coplay.algorithms.hop_plus.models import HopPlusData, HopPlusState, Models
 from coplay.algorithms.hop_plus.player import HopPlusMemory, HopPlusPlayer, ego_first
 from coplay.algorithms.ppo.learner import PPO, PPOState
 from coplay.core.errors import UserError
@@ -201,7 +201,7 @@ class HopPlus(SetLearner):
 
     # --- from what was played to chunks and transitions ----------------------------------------
 
-    def training_data(self, game: Game, trajectory: Trajectory) -> UpdateData:
+    def training_data(self, game: Game, trajectory: Trajectory) -> HopPlusData:
         steps, copies, seats = trajectory.alive.shape
         assert trajectory.past is not None and trajectory.recorded is not None
         joint = jax.vmap(jax.vmap(game.last_actions))(trajectory.after).astype(jnp.int32)
@@ -240,7 +240,7 @@ class HopPlus(SetLearner):
         )
         after = jax.tree.map(lambda x: x[-1], trajectory.after)
         still = jax.vmap(game.alive)(after) & ~trajectory.over[-1][:, None]
-        return UpdateData(
+        return HopPlusData(
             game=game,
             chunks=chunks,
             known=known,
@@ -269,7 +269,7 @@ class HopPlus(SetLearner):
         self,
         key: PRNGKeyArray,
         state: HopPlusState,
-        trajectory: UpdateData,
+        trajectory: HopPlusData,
         progress: Float[Array, ""],
     ) -> tuple[HopPlusState, dict[str, Float[Array, "seat *action"]]]:
         imagine_key, policy_key, goal_key, world_key = jax.random.split(key, 4)
@@ -288,7 +288,7 @@ class HopPlus(SetLearner):
         metrics |= {name: jnp.full(len(self.active), value) for name, value in terms.items()}
         return state._replace(updates=state.updates + 1), metrics
 
-    def _prediction_metrics(self, state: HopPlusState, new: UpdateData) -> dict[str, Array]:
+    def _prediction_metrics(self, state: HopPlusState, new: HopPlusData) -> dict[str, Array]:
         """How well co-players' actions were predicted, before anything is learned from them, in
         some of the game copies."""
         seats = self.game_seats
@@ -314,7 +314,7 @@ class HopPlus(SetLearner):
             metrics[title] = jnp.broadcast_to(value, (count, *value.shape))
         return metrics
 
-    def _with_codes(self, goals: GoalModel, new: UpdateData) -> Trajectory:
+    def _with_codes(self, goals: GoalModel, new: HopPlusData) -> Trajectory:
         """The own trajectory, its views with the goal codes that the players acted by."""
         own = new.own._replace(past=None, memory=None, episode_reward=None, episode_steps=None)  # type: ignore[arg-type]
         if self.config.goals.use == "none":
@@ -330,7 +330,7 @@ class HopPlus(SetLearner):
             last=self._add_codes(own.last, last_codes, new.last_alive),
         )
 
-    def _after(self, goals: GoalModel, new: UpdateData) -> Float[Array, "copy seat units"]:
+    def _after(self, goals: GoalModel, new: HopPlusData) -> Float[Array, "copy seat units"]:
         """The memory of all seats after the last step and its reset."""
         copies, seats = new.alive.shape[1:]
 

@@ -49,7 +49,7 @@ class HopPlusState(NamedTuple):
     updates: Int[Array, ""]
 
 
-class UpdateData(NamedTuple):
+class HopPlusData(NamedTuple):
     """What an update takes from a rollout.
 
     game, state: to imagine from; states [time, copy, ...]. chunks: [copy * seat] of all seats, as
@@ -126,11 +126,11 @@ class Models(NamedTuple):
             [any(own != seat for own in self.active) for seat in range(self.game_seats)]
         )
 
-    def fill(self, state: HopPlusState, new: UpdateData) -> HopPlusState:
+    def fill(self, state: HopPlusState, new: HopPlusData) -> HopPlusState:
         """The buffers after a rollout."""
         return self._fill_transitions(self._fill_chunks(state, new), new)
 
-    def _fill_chunks(self, state: HopPlusState, new: UpdateData) -> HopPlusState:
+    def _fill_chunks(self, state: HopPlusState, new: HopPlusData) -> HopPlusState:
         config, length = self.config.models, self.config.models.chunk_length
         count, steps = new.chunks.alive.shape
         pieces = steps // length
@@ -149,7 +149,7 @@ class Models(NamedTuple):
         number = jnp.minimum(state.chunk_count + number, config.buffer_chunks)
         return state._replace(chunks=kept, chunk_count=number)
 
-    def _fill_transitions(self, state: HopPlusState, new: UpdateData) -> HopPlusState:
+    def _fill_transitions(self, state: HopPlusState, new: HopPlusData) -> HopPlusState:
         """Also notes the rewards that the world model does not know yet."""
         if state.world is None or state.transitions is None:
             return state

@@ -41,7 +41,7 @@ class MAPPOState(NamedTuple):
     target: Any = ()
 
 
-class UpdateData(NamedTuple):
+class MAPPOData(NamedTuple):
     """What is learned from.
 
     trajectory: of the active seats. after: [time, copy, seat, ...] what the players remembered
@@ -105,11 +105,11 @@ def cut(batch: MAPPOBatch, after: MAPPOMemory, length: int) -> MAPPOBatch:
     return rest._replace(memory=jax.tree.map(lambda x: x.reshape(rows, 1, *x.shape[2:]), memory))
 
 
-def by_seat(seen: UpdateData) -> UpdateData:
+def by_seat(seen: MAPPOData) -> MAPPOData:
     """What was seen by each seat alone, as [seat, time, copy, 1, ...]."""
     after, global_state, final = sets.steps_by_seat((seen.after, seen.global_state, seen.final))
     last = sets.late_by_seat(seen.last)
-    return UpdateData(sets.by_seat(seen.trajectory), after, global_state, final, last)
+    return MAPPOData(sets.by_seat(seen.trajectory), after, global_state, final, last)
 
 
 def remembered(trajectory: Trajectory, seats: tuple[int, ...]) -> MAPPOMemory:
@@ -123,7 +123,7 @@ def remembered(trajectory: Trajectory, seats: tuple[int, ...]) -> MAPPOMemory:
 
 
 def global_states(game: Game, trajectory: Trajectory, seats: tuple[int, ...]) -> tuple[Array, ...]:
-    """The global state as the critics of some seats are given it, as in `UpdateData`: before every
+    """The global state as the critics of some seats are given it, as in `MAPPOData`: before every
     step, after steps in which an episode was cut (0 elsewhere), and after the last step."""
     index = np.array(seats)
     global_state = global_state_of_all(game, trajectory.state, trajectory.observation, 2)[

@@ -25,7 +25,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from coplay.algorithms.mappo import data
 from coplay.algorithms.mappo.config import MAPPOConfig
-from coplay.algorithms.mappo.data import Context, MAPPOBatch, MAPPOState, Parameters, UpdateData
+from coplay.algorithms.mappo.data import Context, MAPPOBatch, MAPPOData, MAPPOState, Parameters
 from coplay.algorithms.mappo.diagnostics import moved
 from coplay.algorithms.mappo.hypernetwork import Hypernetwork, no_increments
 from coplay.algorithms.mappo.player import MAPPOMemory, MAPPOPlayer, PlayConfig, critic_inputs
@@ -228,19 +228,19 @@ class MAPPO(sets.SetLearner):
 
     # --- learning ------------------------------------------------------------------------------
 
-    def training_data(self, game: Game, trajectory: Trajectory) -> UpdateData:
+    def training_data(self, game: Game, trajectory: Trajectory) -> MAPPOData:
         """The part of its own seats, and the world as their critics are shown it."""
         own = of_seats(trajectory, self.active)
         after = data.remembered(trajectory, self.active)
         if self.config.critic_input == "own" or game.view_is_global:
-            return UpdateData(own, after)
-        return UpdateData(own, after, *data.global_states(game, trajectory, self.active))
+            return MAPPOData(own, after)
+        return MAPPOData(own, after, *data.global_states(game, trajectory, self.active))
 
     def update(
         self,
         key: PRNGKeyArray,
         state: MAPPOState,
-        trajectory: UpdateData,
+        trajectory: MAPPOData,
         progress: Float[Array, ""],
     ) -> tuple[MAPPOState, dict[str, Float[Array, " seat"]]]:
         minibatches = self.config.minibatches
@@ -270,20 +270,20 @@ class MAPPO(sets.SetLearner):
         self,
         key: PRNGKeyArray,
         state: MAPPOState,
-        trajectory: UpdateData,
+        trajectory: MAPPOData,
         progress: Float[Array, ""],
     ) -> dict[str, Any]:
         learning, batch, _ = self.prepare(self.active_sets(state), trajectory)
         gradients, terms = sets.over_sets(self.gradients)(learning, batch)
         return sets.stages(batch, terms, gradients)
 
-    def first_ratio(self, state: MAPPOState, trajectory: UpdateData) -> Float[Array, " seat"]:
+    def first_ratio(self, state: MAPPOState, trajectory: MAPPOData) -> Float[Array, " seat"]:
         learning, batch, _ = self.prepare(self.active_sets(state), trajectory)
         terms = sets.over_sets(lambda s, b: self._loss(s.parameters, s, b)[1])(learning, batch)
         return terms["ratio_error"].reshape(-1)
 
     def prepare(
-        self, learning: MAPPOState, seen: UpdateData
+        self, learning: MAPPOState, seen: MAPPOData
     ) -> tuple[MAPPOState, MAPPOBatch, dict[str, Float[Array, "set seat"]]]:
         """Sets with their statistics brought up to date, samples [set, row, ...] to learn from, and
         what is known before learning."""
@@ -294,7 +294,7 @@ class MAPPO(sets.SetLearner):
         return sets.over_sets(self._prepare_set)(learning, by_set, identity)
 
     def _prepare_set(
-        self, state: MAPPOState, seen: UpdateData, identity: Float[Array, "seat seats"]
+        self, state: MAPPOState, seen: MAPPOData, identity: Float[Array, "seat seats"]
     ) -> tuple[MAPPOState, MAPPOBatch, dict[str, Float[Array, " seat"]]]:
         config, trajectory = self.config, seen.trajectory
         batch = self._whole(seen, identity)
@@ -338,7 +338,7 @@ class MAPPO(sets.SetLearner):
         )
         return state, self._chunks(batch, after), metrics
 
-    def _whole(self, seen: UpdateData, identity: Float[Array, "seat seats"]) -> MAPPOBatch:
+    def _whole(self, seen: MAPPOData, identity: Float[Array, "seat seats"]) -> MAPPOBatch:
         """Whole rollouts of game copies, without what the critic makes of them."""
         trajectory, hyper = seen.trajectory, self.hypernetwork
         assert trajectory.past is not None

@@ -15,7 +15,7 @@ import pytest
 from coplay.algorithms.hop_plus.config import HopPlusConfig
 from coplay.algorithms.hop_plus.imagination import one_of
 from coplay.algorithms.hop_plus.learner import HopPlus
-from coplay.algorithms.hop_plus.models import HopPlusState, UpdateData, _newest
+from coplay.algorithms.hop_plus.models import HopPlusData, HopPlusState, _newest
 from coplay.algorithms.hop_plus.player import HopPlusMemory, everyone
 from coplay.bench.hop_plus import parts
 from coplay.bench.measure import measure
@@ -89,7 +89,7 @@ def test_what_is_known_of_three_seats_is_in_their_order() -> None:
 
 
 @pytest.fixture(scope="module")
-def played() -> tuple[Any, HopPlus, HopPlusState, Any, UpdateData]:
+def played() -> tuple[Any, HopPlus, HopPlusState, Any, HopPlusData]:
     """A learner in both seats after a rollout."""
     game = make_game("stag-hunt", **FIELDS)
     learner = HopPlus(
@@ -122,7 +122,7 @@ def test_codes_in_learning_are_those_it_acted_by(played: Any) -> None:
     _, learner, state, (trajectory, memory), observed = played
 
     @jax.jit
-    def learned(state: HopPlusState, observed: UpdateData) -> Any:
+    def learned(state: HopPlusState, observed: HopPlusData) -> Any:
         seen = state.goals.see(observed.chunks.observation)
         evidence = state.goals.evidence(seen, observed.chunks.joint)
         before, after = state.goals.unroll(evidence, observed.chunks.past)
@@ -201,7 +201,7 @@ def test_imagination_begins_where_games_were(played: Any) -> None:
     game = observed.game
 
     @jax.jit
-    def rollout(state: HopPlusState, observed: UpdateData) -> Any:
+    def rollout(state: HopPlusState, observed: HopPlusData) -> Any:
         observed = observed._replace(game=game)
         return learner._imagination.rollout(jax.random.key(1), state, observed)
 

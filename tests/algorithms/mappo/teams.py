@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from coplay.algorithms.mappo.config import HyperMAPPOConfig, MAPPOConfig
-from coplay.algorithms.mappo.data import MAPPOState, UpdateData
+from coplay.algorithms.mappo.data import MAPPOData, MAPPOState
 from coplay.algorithms.mappo.hyper import HyperMAPPO
 from coplay.algorithms.mappo.learner import MAPPO
 from coplay.core.config import with_fields
@@ -62,7 +62,7 @@ class Played(NamedTuple):
     state: MAPPOState
     table: Table
     trajectory: Trajectory
-    seen: UpdateData
+    seen: MAPPOData
 
 
 def play(learner: MAPPO, game: Game = GAME, size: float = 0.25, state: Any = None) -> Played:
@@ -72,7 +72,7 @@ def play(learner: MAPPO, game: Game = GAME, size: float = 0.25, state: Any = Non
         state = wide(jax.jit(learner.init)(jax.random.key(0), streams), size)
 
     @jax.jit
-    def both(state: MAPPOState) -> tuple[Table, Trajectory, UpdateData]:
+    def both(state: MAPPOState) -> tuple[Table, Trajectory, MAPPOData]:
         groups = (learner.group(state),)
         table = new_table(game, groups, jax.random.key(5), COPIES)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import coplay
-from coplay.algorithms.mappo.data import MAPPOBatch, MAPPOState, UpdateData
+from coplay.algorithms.mappo.data import MAPPOBatch, MAPPOData, MAPPOState
 from coplay.algorithms.mappo.hyper import HyperMAPPO
 from coplay.algorithms.mappo.hypernetwork import Hypernetwork
 from coplay.algorithms.mappo.learner import MAPPO
@@ -77,7 +77,7 @@ def test_base_gradients_at_the_start_are_those_of_mappo() -> None:
     plain, hyper = team(), team(kind=HyperMAPPO, align_weight=0.0)
     key, streams = jax.random.key(0), jnp.arange(3)
 
-    def gradients(learner: MAPPO, state: MAPPOState, seen: UpdateData) -> Any:
+    def gradients(learner: MAPPO, state: MAPPOState, seen: MAPPOData) -> Any:
         learning, batch, _ = learner.prepare(state, seen)
         one, rows = jax.tree.map(lambda x: x[0], (learning, batch))
         return jax.grad(learner._loss, has_aux=True)(one.parameters, one, rows)[0]
@@ -248,7 +248,7 @@ def test_loss_weights_change_gradients_and_the_target_never_acts() -> None:
     state = played.state._replace(target=target)
 
     @jax.jit
-    def gradients(state: MAPPOState, seen: UpdateData) -> list[Any]:
+    def gradients(state: MAPPOState, seen: MAPPOData) -> list[Any]:
         found = []
         for fields in (
             {},

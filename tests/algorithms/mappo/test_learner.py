@@ -11,7 +11,7 @@ import pytest
 import coplay
 from coplay import UserError
 from coplay.algorithms.mappo.config import HyperMAPPOConfig, MAPPOConfig
-from coplay.algorithms.mappo.data import MAPPOBatch, MAPPOState, Parameters, UpdateData, cut
+from coplay.algorithms.mappo.data import MAPPOBatch, MAPPOData, MAPPOState, Parameters, cut
 from coplay.algorithms.mappo.player import MAPPOMemory, context_inputs, critic_inputs
 from coplay.cli.main import run as cli
 from coplay.core.config import inert_fields, parse_fields, with_fields
@@ -67,7 +67,7 @@ def test_what_was_remembered_is_what_unrolling_remembers(parameters: str) -> Non
     played = play(learner)
 
     @jax.jit
-    def both(state: MAPPOState, seen: UpdateData) -> tuple[MAPPOBatch, Any, Any]:
+    def both(state: MAPPOState, seen: MAPPOData) -> tuple[MAPPOBatch, Any, Any]:
         _, batch, _ = learner.prepare(state, seen)
 
         def unrolled(parameters: Parameters, batch: MAPPOBatch) -> Any:
