@@ -44,7 +44,9 @@ def random_model(**fields: Any) -> GoalModel:
 @cache
 def some_segments() -> ChunkedSamples:
     return chunk_samples(
-        samples_of(collect("stag-hunt", GAME.config, "ns,nh,random", 120, 0)), 5, 4
+        samples_of(collect("stag-hunt", GAME.config, "ns,nh,random", 120, 0)),  # type: ignore[attr-defined]
+        5,
+        4,
     )
 
 
@@ -260,7 +262,7 @@ def test_players_may_change() -> None:
 def test_codes_of_a_gru_must_predict_the_actions_that_follow() -> None:
     model, real = random_model(inference="gru"), steps()
     # Codes without spread, so that the loss can be computed from means.
-    head = model.inference.inferred.head
+    head = model.inference.inferred.head  # type: ignore[attr-defined]
     still = head.bias.at[3:].set(-1e3)
     still_weight = head.weight.at[3:].set(0.0)
     model = eqx.tree_at(

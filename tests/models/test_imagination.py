@@ -42,7 +42,7 @@ def imagined(
 ) -> list[ImaginedRollout]:
     """Four copies, the last two among strangers that are all alike; the ego player stays. later:
     the code of strangers in games that begin after the first ones."""
-    goals = default_init(lambda key: Stubborn(CONFIG, view_shape(GAME), 3, key), jax.random.key(2))
+    goals = default_init(lambda key: Stubborn(CONFIG, view_shape(GAME), 3, key), jax.random.key(2))  # type: ignore[call-arg]
     steps, copies = 8, 4
     stay = jnp.where(jnp.arange(GAME.actions) == STAY, 0.0, -1e6)
 

@@ -50,7 +50,7 @@ RNG = np.random.default_rng(0)
 def played(name: str) -> tuple[Any, Samples]:
     game_name, fields, mix = GAMES[name]
     game = make_game(game_name, horizon=10, **fields)
-    return game, samples_of(collect(game_name, game.config, mix, 400, 0))
+    return game, samples_of(collect(game_name, game.config, mix, 400, 0))  # type: ignore[attr-defined]
 
 
 def random_model(name: str) -> WorldModel:

@@ -17,7 +17,7 @@ def replay() -> ReplayRows:
     persona[:, 2] = -1  # a stranger
     number = np.arange(ROWS)[:, None] * 10 + np.arange(SEATS)
     return ReplayRows(
-        observation=jnp.asarray(number),  # type: ignore[arg-type]  # any array will do
+        observation=jnp.asarray(number),  # any array will do
         alive=jnp.asarray(random.random((ROWS, SEATS)) < 0.6),
         action=jnp.asarray(number),
         goal=jnp.asarray(number)[..., None].astype(jnp.float32),

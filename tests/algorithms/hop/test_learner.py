@@ -49,7 +49,7 @@ TINY: dict[str, Any] = {
 def learner(
     active: tuple[int, ...] = (1,), fields: Mapping[str, Any] = MappingProxyType({})
 ) -> HOP:
-    config = with_fields(HOPConfig(), TINY | fields)
+    config = with_fields(HOPConfig(), TINY | fields)  # type: ignore[operator]
     return HOP(config=config, shape=SHAPE, game_seats=SEATS, seats=active, active=active)
 
 
@@ -206,7 +206,7 @@ def test_a_belief_becomes_sure_of_a_hare_hunter_and_its_habit_is_remembered() ->
     config = with_fields(HOPConfig(), quiet)
     hop = HOP(config=config, shape=shape, game_seats=2, seats=(0,), active=(0,))
     networks = jax.tree.map(lambda x: x[0], hop.init(jax.random.key(0), jnp.arange(2)).networks)
-    player = Exact(*networks, PersonaSeed(jnp.uint32(0), jnp.uint32(0)), hop.config, shape, 2)
+    player = Exact(*networks, PersonaSeed(jnp.uint32(0), jnp.uint32(0)), hop.config, shape, 2)  # type: ignore[call-arg]
     groups = (Group(player, (0,), True), Group(make_player("nh", game), (1,), True))
     copies = 64
 
@@ -359,7 +359,7 @@ def test_planner_prefers_what_its_values_say_and_never_the_illegal() -> None:
     hop = learner(fields={"search": search})
     networks = at(state_of(hop).networks, 0)
     silent = networks._replace(critic=jax.tree.map(jnp.zeros_like, networks.critic))
-    player = HOPPlayer(*silent, PersonaSeed(jnp.uint32(0), jnp.uint32(0)), hop.config, SHAPE, SEATS)
+    player = HOPPlayer(*silent, PersonaSeed(jnp.uint32(0), jnp.uint32(0)), hop.config, SHAPE, SEATS)  # type: ignore[call-arg]
     state = GAME.reset(jax.random.key(0))._replace(
         cell=jnp.array([5, 0, 0], jnp.int16), prey=jnp.array([1, 5, 3], jnp.int16)
     )
@@ -388,11 +388,11 @@ def test_games_it_cannot_play(game: Any, fields: dict[str, Any], message: str) -
 
 def test_a_game_without_goals_needs_direct_models() -> None:
     class Goalless(StagHunt):
-        goals = None
+        goals = None  # type: ignore[assignment]
 
     with pytest.raises(UserError, match="--direct-om"):
-        learner().check(Goalless())
-    learner(fields={"direct_om": True}).check(Goalless())
+        learner().check(Goalless())  # type: ignore[call-arg]
+    learner(fields={"direct_om": True}).check(Goalless())  # type: ignore[call-arg]
 
 
 # --- runs --------------------------------------------------------------------------------------

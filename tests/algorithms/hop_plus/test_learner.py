@@ -48,7 +48,7 @@ STEPS, COPIES = 8, 6
 
 
 def small(fields: Mapping[str, Any] = MappingProxyType({})) -> HopPlusConfig:
-    return with_fields(HopPlusConfig(), SMALL | fields)
+    return with_fields(HopPlusConfig(), SMALL | fields)  # type: ignore[operator]
 
 
 def test_buffers_keep_the_newest_rows_that_count() -> None:

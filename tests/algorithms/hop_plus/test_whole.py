@@ -81,7 +81,7 @@ def test_from_data_to_adaptation(tmp_path: Path, capsys: pytest.CaptureFixture) 
         "world-model": ("exact", "psnr", "board_mse", "reward_mse", "impossible", "planes"),
         "goals": ("probe_accuracy", "steps_to_recognise"),
     }
-    for part, names in pages.items():
+    for part, names in pages.items():  # type: ignore[assignment]
         figures = call("inspect", part, whole, "--samples", "400")
         assert set(names) <= set(figures)
         assert (whole / f"inspect-{part}" / "index.html").exists()

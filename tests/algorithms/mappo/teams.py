@@ -43,7 +43,7 @@ def team(game: Game = GAME, kind: type[MAPPO] = MAPPO, **fields: Any) -> MAPPO:
     else:
         config = with_fields(MAPPOConfig(), SMALL | fields)
     seats = tuple(range(game.seats))
-    return kind(config, view_shape(game), game.seats, seats, seats)  # type: ignore[arg-type]
+    return kind(config, view_shape(game), game.seats, seats, seats)
 
 
 def wide(state: MAPPOState, size: float = 0.25, seed: int = 0) -> MAPPOState:

@@ -145,8 +145,9 @@ def test_ratio_starts_at_one(chunk: int) -> None:
     learner = team(kind=HyperMAPPO, **RICH | {"memory.chunk_length": chunk})
     played = play(learner)
     first, alive = (
-        np.asarray(x) for x in (played.seen.trajectory.past.first, played.seen.trajectory.alive)
-    )  # type: ignore
+        np.asarray(x)
+        for x in (played.seen.trajectory.past.first, played.seen.trajectory.alive)  # type: ignore[union-attr]
+    )
     inside = first.reshape(STEPS // chunk, chunk, -1)[:, 1:]
     assert inside.any() and not alive.all()
     assert float(jax.jit(learner.first_ratio)(played.state, played.seen).max()) < 1e-5
@@ -213,7 +214,7 @@ class TimeInterleaved(HyperMAPPO):
     def _whole(self, *arguments: Any) -> MAPPOBatch:
         batch = super()._whole(*arguments)
         mix = lambda x: jnp.swapaxes(x, 0, 1).reshape(x.shape)  # noqa: E731
-        rest = batch._replace(memory=())  # type: ignore[arg-type]
+        rest = batch._replace(memory=())
         return jax.tree.map(mix, rest)._replace(memory=batch.memory)
 
 
@@ -306,7 +307,7 @@ def test_players_of_other_teams_are_not_heard() -> None:
     together = policies(group_players(players))
     shared = policies((learner.group(played.state),))
     np.testing.assert_allclose(together, shared, atol=1e-6)
-    stranger = eqx.tree_at(lambda p: p.team, players[2], players[2].team + 1)
+    stranger = eqx.tree_at(lambda p: p.team, players[2], players[2].team + 1)  # type: ignore[attr-defined]
     apart = policies(group_players([*players[:2], stranger]))
     assert np.abs(apart - together)[:, :2].max() > 1e-4
 
@@ -332,7 +333,7 @@ def gradient_memory(agents: int, copies: int) -> tuple[int, int]:
     gradient = jax.jit(jax.vmap(lambda *given: learner.gradients(*given)[0]))
     program = gradient.lower(*jax.eval_shape(prepared, state)).compile()
     weights = sum(x.size for x in jax.tree.leaves(state.parameters.actor))
-    return program.memory_analysis().temp_size_in_bytes, weights
+    return program.memory_analysis().temp_size_in_bytes, weights  # type: ignore[union-attr]
 
 
 @pytest.mark.slow

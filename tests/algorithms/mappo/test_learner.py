@@ -51,8 +51,8 @@ def test_chunks_are_contiguous_and_begin_with_the_memory_before_them() -> None:
     number = np.arange(copies * steps).reshape(copies, steps, 1) * np.ones((1, 1, seats))
     after = MAPPOMemory(*(number[..., None] + 100 for _ in range(4)))
     start = MAPPOMemory(*(np.full((copies, 1, seats, 1), -1.0) for _ in range(4)))
-    batch = MAPPOBatch(*(number for _ in range(9)), memory=start)  # type: ignore[arg-type]
-    chunks = cut(batch, after, length)  # type: ignore[arg-type]
+    batch = MAPPOBatch(*(number for _ in range(9)), memory=start)  # type: ignore[misc]
+    chunks = cut(batch, after, length)
     np.testing.assert_array_equal(
         chunks.alive[:, :, 0], [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9], [10, 11]]
     )
@@ -110,7 +110,7 @@ def test_huber_and_masks_by_a_plain_loop() -> None:
         *map(jnp.asarray, arrays),
         **weights,
         huber=1.5,
-        acting=jnp.asarray(acting),  # type: ignore
+        acting=jnp.asarray(acting),
     )
 
     def half_square(error: float) -> float:
@@ -148,7 +148,7 @@ def test_options_behave() -> None:
     for wrong in ({"increments": "team"}, {"context": "slow", "accumulation": 0.5}, {"latent": 0}):
         with pytest.raises(UserError):
             with_fields(HyperMAPPOConfig(), {"hypernetwork": wrong})
-    for wrong in ({"memory.chunk_length": 0}, {"network.hidden": ()}, {"network.kind": "centred"}):
+    for wrong in ({"memory.chunk_length": 0}, {"network.hidden": ()}, {"network.kind": "centred"}):  # type: ignore[assignment]
         with pytest.raises(UserError):
             with_fields(MAPPOConfig(), wrong)
 

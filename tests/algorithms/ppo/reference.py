@@ -62,7 +62,7 @@ def samples_of(
     steps, copies = trajectory.alive.shape[:2]
     for seat in seats:
         for copy in range(copies):
-            later = {}  # time -> (value, advantage)
+            later: dict[Any, Any] = {}  # time -> (value, advantage)
             for time in reversed(range(steps)):
                 at = (time, copy, seat)
                 if not trajectory.alive[at]:

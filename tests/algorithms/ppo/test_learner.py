@@ -69,7 +69,7 @@ def filled(learner: PPO, seed: int = 0) -> PPOState:
     )
     optimisers = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes[2:4])
     sets, seats, ids = shapes.identity.shape
-    return PPOState(*networks, *optimisers, jnp.tile(jnp.eye(seats, ids), (sets, 1, 1)))
+    return PPOState(*networks, *optimisers, jnp.tile(jnp.eye(seats, ids), (sets, 1, 1)))  # type: ignore[call-arg]
 
 
 def views(rng: np.random.Generator, *lead: int) -> Observation:
@@ -294,7 +294,7 @@ def test_a_linear_schedule_scales_the_step_and_a_constant_one_does_not() -> None
 
 
 def view_of(observation: Observation) -> View:
-    return View(observation, *[None] * 6)  # type: ignore[arg-type]
+    return View(observation, *[None] * 6)
 
 
 @jax.jit

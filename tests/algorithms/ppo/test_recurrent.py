@@ -100,7 +100,7 @@ def slow_step(network: GRUNetwork, x: np.ndarray, h: np.ndarray) -> tuple[np.nda
     r, z = (1 / (1 + np.exp(-(a[i] + u[i]))) for i in (0, 1))
     n = np.tanh(a[2] + r * u[2])
     h = (1 - z) * n + z * h
-    return network.head.weight @ h + network.head.bias, h
+    return network.head.weight @ h + network.head.bias, h  # type: ignore[return-value]
 
 
 def slow_inputs(part: Trajectory, time: int, copy: int, seat: int, keep: bool) -> np.ndarray:
