@@ -177,7 +177,10 @@ def test_loss_counts_steps_in_the_mask_and_moves_every_part() -> None:
     value, slope = run(model, transition(samples, mask))
     alone = world_loss(model, transition(picked, np.ones(mask.sum(), bool)))[0]
     np.testing.assert_allclose(value, alone, rtol=1e-5)
-    for name in ("near", "here", "go", "thing", "gain", "amount", "exactness", "around", "may"):
+    for name in (
+        *("surroundings", "cell", "move", "there", "outcome", "reward_sum"),
+        *("reward_precision", "legal_surroundings", "legal_head"),
+    ):
         assert all(np.abs(x).max() > 0 for x in jax.tree.leaves(getattr(slope, name))), name
     assert not np.asarray(slope.values).any()
 

@@ -60,6 +60,7 @@ def test_pretrained_models() -> None:
     assert goals.fit.optimiser.learning_rate == 0.004 and goals.fit.epochs == 1
 
 
+@pytest.mark.slow
 def test_a_run_of_version_0_1_plays_and_goes_on(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     shutil.copytree(OLD / "ppo-checkpoint", folder)

@@ -377,7 +377,7 @@ def test_world_states() -> None:
     game = made("smax:3m")
     view, _ = game.env.reset(jax.random.key(0))
     state = game.reset(jax.random.key(0))
-    np.testing.assert_array_equal(game.global_state(state), view["global_state"])
+    np.testing.assert_array_equal(game.global_state(state), view["world_state"])
     coins = made("jaxmarl:coin_game")
     state = coins.reset(jax.random.key(0))
     np.testing.assert_array_equal(
