@@ -18,9 +18,13 @@ STREAMS = jnp.arange(2)
 
 
 def test_episodes_rewards_and_actions_are_counted() -> None:
-    table = new_table(GAME, GROUPS, jax.random.key(0), COPIES)
-    _, played = rollout(GAME, GROUPS, table, jax.random.key(1), STEPS, STREAMS)
-    found = count(played)
+    @jax.jit
+    def play() -> tuple:
+        table = new_table(GAME, GROUPS, jax.random.key(0), COPIES)
+        played = rollout(GAME, GROUPS, table, jax.random.key(1), STEPS, STREAMS)[1]
+        return played, count(played)
+
+    played, found = play()
     over = np.asarray(played.over)
     assert found["episodes"] == over.sum() > 0
     np.testing.assert_allclose(found["reward"], np.asarray(played.episode_reward)[over].sum(0))
