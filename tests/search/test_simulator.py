@@ -204,6 +204,7 @@ GOLDEN = {
 }
 
 
+@pytest.mark.slow
 def test_playouts_judge_a_position_by_what_the_best_habit_brings() -> None:
     """Both go to the stag between them and hunt it: the reward comes with the second step. Who
     goes for the hare beside it gets it with the second step, too, and less of it."""
@@ -223,6 +224,7 @@ def test_playouts_judge_a_position_by_what_the_best_habit_brings() -> None:
         np.testing.assert_allclose(value, [best * DISCOUNT, 0.0], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_playouts_draw_what_a_habit_leaves_to_chance() -> None:
     """On a hare's cell, hunting one time in four: in one step a quarter of the trees catch it."""
     trees = 1024

@@ -154,6 +154,7 @@ def test_a_stopped_run_ends_where_an_uninterrupted_one_ends(tmp_path: Path, how:
     assert rows[0] == rows[1]
 
 
+@pytest.mark.slow
 def test_more_steps_give_what_a_longer_run_gives(whole: Path, tmp_path: Path, capsys: Any) -> None:
     short = tmp_path / "short"
     train(**QUIET, out=short, **SMALL | {"steps": 320})

@@ -83,6 +83,7 @@ def at(tree: Any, *index: Any) -> Any:
     return jax.tree.map(lambda x: x[index], tree)
 
 
+@pytest.mark.slow
 def test_declared_data_change_what_is_learned() -> None:
     hop = learner()
     table, trajectory = jax.tree.map(jnp.asarray, played(hop))
