@@ -334,6 +334,7 @@ def test_wrong_order_in_the_ego_views_is_named() -> None:
     )
 
 
+@pytest.mark.slow
 def test_preferred_seats_are_named() -> None:
     assert faults_of(FirstTakesAll, NoEgo) == follows("reward", "features")
     assert faults_of(LameFirst, ForgottenStrength) == follows("legal", "state after step", "reward")

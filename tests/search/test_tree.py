@@ -273,6 +273,7 @@ def test_the_model_may_be_asked_for_some_trees_alone(
     np.testing.assert_array_equal(sparse.q, whole.q)
 
 
+@pytest.mark.slow
 def test_worlds_know_what_trees_have_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beliefs, habits and personas that differ from tree to tree, where only some are asked for."""
     game = make_game("stag-hunt")

@@ -42,6 +42,7 @@ def arrays(tree: Any) -> dict[str, np.ndarray]:
 # --- 1 and 2: off, and at the start -------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_off_is_mappo_bit_for_bit() -> None:
     plain = course(MAPPO, 5, flat({"memory.kind": "gru"}))
     off = course(
