@@ -29,10 +29,7 @@ def run(arguments: list[str]) -> int:
     """coplay reproduce [NAME] …"""
     given: ReproduceArguments = parse(ReproduceArguments, arguments, "reproduce")
 
-    from coplay.reports.results import print_json
     from coplay.reproduce.registry import EXPERIMENTS
-    from coplay.reproduce.runner import reproduce
-    from coplay.reproduce.tables import as_text
 
     if not given.name:
         print("coplay reproduce NAME runs one of these; minutes on two cores without other work\n")
@@ -42,6 +39,10 @@ def run(arguments: list[str]) -> int:
     if given.name not in EXPERIMENTS:
         raise unknown("experiment", given.name, EXPERIMENTS)
     experiment = EXPERIMENTS[given.name]
+
+    from coplay.reports.results import print_json
+    from coplay.reproduce.runner import reproduce
+    from coplay.reproduce.tables import as_text
 
     def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from coplay.reproduce.experiment import MAIN, Experiment, Findings, Step, over_runs, words
-from coplay.reproduce.self_play import HOP, HOP_PLUS, PPO, RECORDINGS, Rows
+from coplay.reproduce.experiment import MAIN, Experiment, Findings, Measurement, over_runs, words
+from coplay.reproduce.self_play import HOP, HOP_PLUS, PLANNER_SEEDS, PPO, RECORDINGS, Rows
 
 SETS = {
     "nh": ("nh,nh,nh", "3 hare hunters"),
@@ -21,23 +21,31 @@ PLAYERS = {
 }
 """Short name -> label, the player of a training seed, further options of `coplay adapt`."""
 
-SEEDS = range(3)
 
-
-def meeting(player: str, seed: int, co_players: str) -> Step:
+def meeting(player: str, seed: int, co_players: str) -> Measurement:
     """One player of one training seed among one set of co-players, once in each seat."""
     _, path, options = PLAYERS[player]
     name = f"adapt-{player}-s{seed}-{co_players}"
     against = SETS[co_players][0]
-    return Step(
+    return Measurement(
         name, f"adapt {path.format(seed)} --against {against} --seeds 1{options} --out runs/{name}"
     )
+
+
+def meetings(*players: str) -> list[Measurement]:
+    """These players of all training seeds among all sets of co-players."""
+    return [
+        meeting(player, seed, name) for player in players for name in SETS for seed in PLANNER_SEEDS
+    ]
 
 
 def read_adaptation(outputs: Mapping[str, Any], rows: Rows) -> Findings:
     made, when = [], []
     for player, (label, _, _) in PLAYERS.items():
-        met = {name: [outputs[meeting(player, seed, name).name] for seed in SEEDS] for name in SETS}
+        met = {
+            name: [outputs[meeting(player, seed, name).name] for seed in PLANNER_SEEDS]
+            for name in SETS
+        }
         made.append(
             [label, *(over_runs([one["normalised"] for one in met[name]]) for name in SETS)]
         )
@@ -51,6 +59,11 @@ def read_adaptation(outputs: Mapping[str, Any], rows: Rows) -> Findings:
         {
             MAIN: {"columns": ["player", *titles], "rows": made},
             "episodes": {"columns": ["player", *titles], "rows": when},
+        },
+        {
+            "kind": "dots",
+            "y": "normalised score",
+            "references": {"random play": 0.0, "best response": 1.0},
         },
     )
 
@@ -66,14 +79,15 @@ EXPERIMENTS = (
         "adaptation-stag-hunt",
         "Players among strangers",
         "Do trained players adapt to co-players they have never met, within 2400 steps?",
-        "0 to 2",
-        75,
+        "0 and 1",
+        50,
         (
             PPO,
             *HOP,
+            *meetings("hop", "ppo-learning", "ppo"),
             *RECORDINGS,
             *HOP_PLUS,
-            *(meeting(player, seed, name) for player in PLAYERS for name in SETS for seed in SEEDS),
+            *meetings("hop-plus"),
         ),
         read_adaptation,
     ),

@@ -1,7 +1,7 @@
 """What an experiment is: a question, the commands that answer it, and how their output is read."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ MAIN = "main"
 
 
 @dataclass(frozen=True)
-class Step:
+class Measurement:
     """One command of an experiment.
 
     name: how `read` finds its output. command: the command line without the program's name; paths
@@ -39,13 +39,13 @@ class Step:
 class Findings:
     """What the outputs of all steps come to.
 
-    answer: the answer in one sentence, with its figures. tables: by name. curves: line by line for
-    a picture, label -> {"x", "y", and perhaps "low" and "high"}.
+    answer: the answer in one sentence, with its figures. tables: name -> {"columns", "rows"}, rows
+    of cells. chart: what `pictures.draw` draws, None: nothing.
     """
 
     answer: str
     tables: dict[str, dict[str, Any]]
-    curves: dict[str, Any] = field(default_factory=dict)
+    chart: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Experiment:
     question: str
     seeds: str
     minutes: float
-    steps: tuple[Step, ...]
+    steps: tuple[Measurement, ...]
     read: Callable[[Mapping[str, Any], Callable[[str], list[dict[str, Any]]]], Findings]
 
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import platform
+import resource
 import subprocess
 import sys
 import time
@@ -16,7 +17,8 @@ import coplay.core
 from coplay.core.errors import Interrupted, RunStopped
 from coplay.core.files import write_json
 from coplay.core.version import VERSION
-from coplay.reproduce.experiment import Experiment, Step
+from coplay.reproduce.experiment import Experiment, Measurement
+from coplay.reproduce.pictures import draw
 from coplay.training.logs import read_rows
 from coplay.training.run import RunFolder
 
@@ -27,7 +29,8 @@ HOME = Path(coplay.core.__file__).parents[2]
 def reproduce(
     experiment: Experiment, work: Path, out: Path, say: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Run the commands that were not run yet by this very program, and write out/NAME.json.
+    """Run the commands that were not run yet by this very program, and write out/NAME.json with its
+    picture.
 
     work: the folder in which the commands run; their outputs are kept there.
     """
@@ -56,14 +59,17 @@ def reproduce(
         "seconds": round(sum(step["seconds"] for step in done), 1),
         "commands": done,
         "tables": findings.tables,
-        "curves": findings.curves,
+        "chart": findings.chart,
     }
     write_json(out / f"{experiment.name}.json", result)
+    if result["chart"] is not None:
+        draw(out / f"{experiment.name}.png", result)
     return result
 
 
-def run_step(step: Step, work: Path) -> dict[str, Any]:
-    """Run a command in the working folder: its output, and the seconds it took.
+def run_step(step: Measurement, work: Path) -> dict[str, Any]:
+    """Run a command in the working folder: its output, the seconds it took, and how many cores
+    other programs used meanwhile.
 
     A training run that was interrupted goes on; its numbers are those of a run without a break.
     """
@@ -73,7 +79,7 @@ def run_step(step: Step, work: Path) -> dict[str, Any]:
     if arguments[0] == "train" and RunFolder(work / folder).exists():
         arguments = ["train", arguments[1], "--resume", folder, "--json"]
     path = os.pathsep.join(filter(None, [str(HOME), os.environ.get("PYTHONPATH", "")]))
-    start = time.perf_counter()
+    start, busy, own = time.perf_counter(), busy_seconds(), own_seconds()
     done = subprocess.run(
         [sys.executable, "-m", "coplay", *arguments],
         cwd=work,
@@ -86,11 +92,18 @@ def run_step(step: Step, work: Path) -> dict[str, Any]:
     # An audit that fails ends with 1, and its output says so: that is a result, too.
     if done.returncode and not (step.needs_json and done.returncode == 1 and done.stdout.strip()):
         raise RunStopped(f"{step.shown} failed with exit code {done.returncode}, in {work}")
-    output = json.loads(done.stdout) if step.needs_json else None
-    return {"seconds": round(time.perf_counter() - start, 1), "output": output}
+    seconds, busy_after, own_after = time.perf_counter() - start, busy_seconds(), own_seconds()
+    others = None
+    if busy is not None and busy_after is not None:
+        others = max(0.0, busy_after - busy - (own_after - own)) / seconds
+    return {
+        "seconds": round(seconds, 1),
+        "other_cores": None if others is None else round(others, 2),
+        "output": json.loads(done.stdout) if step.needs_json else None,
+    }
 
 
-def kept_file(step: Step, work: Path) -> Path:
+def kept_file(step: Measurement, work: Path) -> Path:
     """Where the output of a command is kept; another program keeps its outputs elsewhere."""
     text = "\0".join([sources(), *step.arguments])
     return work / "outputs" / f"{step.name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
@@ -121,6 +134,21 @@ def commit() -> str | None:
         return git("rev-parse", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return None
+
+
+def busy_seconds() -> float | None:
+    """Seconds that the cores have spent on work of all programs, where the system says it."""
+    stat = Path("/proc/stat")
+    if not stat.exists():
+        return None
+    user, nice, system, _, _, irq, softirq = map(int, stat.read_text().split()[1:8])
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
+def own_seconds() -> float:
+    """Seconds that the cores have spent on the commands."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def machine() -> dict[str, Any]:

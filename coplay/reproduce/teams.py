@@ -3,7 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from coplay.reproduce.experiment import MAIN, Experiment, Findings, Step, curve, over_runs, words
+from coplay.reproduce.experiment import (
+    MAIN,
+    Experiment,
+    Findings,
+    Measurement,
+    curve,
+    over_runs,
+    words,
+)
 from coplay.reproduce.self_play import Rows, seeds_of
 
 SMALL = (
@@ -27,10 +35,10 @@ GAMES = {"identity": 4, "hidden-target": 16}
 """Game -> steps of an episode; a step that is right brings 1."""
 
 
-def training(game: str, learner: str) -> Step:
+def training(game: str, learner: str) -> Measurement:
     name = f"{game}-{learner}"
     command = LEARNERS[learner][1].replace(" --copies", f" --game {game} --copies", 1)
-    return Step(name, f"{command} --out runs/{name}")
+    return Measurement(name, f"{command} --out runs/{name}")
 
 
 def read_contexts(outputs: Mapping[str, Any], rows: Rows) -> Findings:
@@ -52,7 +60,13 @@ def read_contexts(outputs: Mapping[str, Any], rows: Rows) -> Findings:
         f"{words(made[0][2])}, where chance is 0.25. The same context as an input of the actor "
         f"gets {words(made[3][2])}.",
         {MAIN: {"columns": ["learner", *(f"`{game}`" for game in GAMES)], "rows": made}},
-        curves,
+        {
+            "kind": "curves",
+            "x": "game steps",
+            "y": "share of the reward on hidden-target, while learning",
+            "lines": curves,
+            "references": {"chance": 0.25, "best possible": 1.0},
+        },
     )
 
 
