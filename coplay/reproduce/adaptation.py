@@ -56,6 +56,7 @@ def read_adaptation(outputs: Mapping[str, Any], rows: Rows) -> Findings:
         f"HOP and HOP+ do: among three hare hunters they get {words(hop[1])} and "
         f"{words(hop_plus[1])} of a best response; PPO that goes on learning by gradient gets "
         f"{words(learning[1])}.",
+        f"score among hare hunters: HOP {words(hop[1])}, HOP+ {words(hop_plus[1])}",
         {
             MAIN: {"columns": ["player", *titles], "rows": made},
             "episodes": {"columns": ["player", *titles], "rows": when},

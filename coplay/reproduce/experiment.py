@@ -39,11 +39,13 @@ class Measurement:
 class Findings:
     """What the outputs of all steps come to.
 
-    answer: the answer in one sentence, with its figures. tables: name -> {"columns", "rows"}, rows
+    answer: the answer in a sentence or two, with its figures. headline: its figures in a few words,
+    for a table of all results. tables: name -> {"columns", "rows"}, rows
     of cells. chart: what `pictures.draw` draws, None: nothing.
     """
 
     answer: str
+    headline: str
     tables: dict[str, dict[str, Any]]
     chart: dict[str, Any] | None = None
 

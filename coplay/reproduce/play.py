@@ -57,6 +57,8 @@ def read_scripted(outputs: Mapping[str, Any], rows: Rows) -> Findings:
         f"On 4x4, four stag hunters get {team['4-ns']:.2f} each, four hare hunters "
         f"{team['4-nh']:.2f}, four random players {team['4-random']:.2f}; a stag hunter alone "
         f"among hare hunters gets {outputs[match('4-alone').name]['seats'][0]['reward']:.2f}.",
+        f"four stag hunters {team['4-ns']:.2f}, hare hunters {team['4-nh']:.2f}, random players "
+        f"{team['4-random']:.2f}",
         {
             MAIN: {
                 "columns": ["board", "seating", "reward of each seat", "steps in the game"],
@@ -73,24 +75,18 @@ def read_cross(outputs: Mapping[str, Any], rows: Rows) -> Findings:
     result = outputs[CROSS.name]
     labels = list(CROSSED)
     rewards = dict(zip(labels, result["reward"], strict=True))
-    errors = dict(zip(labels, result["stderr"], strict=True))
-    made = [
-        [
-            label,
-            *(
-                f"{mean:.2f} ± {error:.2f}"
-                for mean, error in zip(rewards[label], errors[label], strict=True)
-            ),
-        ]
-        for label in labels
-    ]
+    made = [[label, *(f"{mean:.2f}" for mean in rewards[label])] for label in labels]
+    largest = max(error for row in result["stderr"] for error in row)
     hares, other = labels.index("NH"), labels.index("PPO, seed 1")
     return Findings(
         f"One HOP player among three PPO players of another run gets "
         f"{rewards['HOP, seed 0'][other]:.2f} and one HOP+ player "
         f"{rewards['HOP+, seed 0'][other]:.2f}; among three hare hunters they get "
         f"{rewards['HOP, seed 0'][hares]:.2f} and {rewards['HOP+, seed 0'][hares]:.2f}, and a PPO "
-        f"player {rewards['PPO, seed 0'][hares]:.2f}.",
+        f"player {rewards['PPO, seed 0'][hares]:.2f}. The largest standard error of a cell is "
+        f"{largest:.2f}.",
+        f"HOP among PPO of another run {rewards['HOP, seed 0'][other]:.2f}, HOP+ "
+        f"{rewards['HOP+, seed 0'][other]:.2f}",
         {MAIN: {"columns": ["one player, among three", *labels], "rows": made}},
         {
             "kind": "matrix",

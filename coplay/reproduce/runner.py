@@ -53,6 +53,7 @@ def reproduce(
         "title": experiment.title,
         "question": experiment.question,
         "answer": findings.answer,
+        "headline": findings.headline,
         "seeds": experiment.seeds,
         "version": VERSION,
         "machine": machine(),
@@ -80,18 +81,10 @@ def run_step(step: Measurement, work: Path) -> dict[str, Any]:
         arguments = ["train", arguments[1], "--resume", folder, "--json"]
     path = os.pathsep.join(filter(None, [str(HOME), os.environ.get("PYTHONPATH", "")]))
     start, busy, own = time.perf_counter(), busy_seconds(), own_seconds()
-    done = subprocess.run(
-        [sys.executable, "-m", "coplay", *arguments],
-        cwd=work,
-        env=os.environ | {"PYTHONPATH": path},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    if done.returncode == 130:
-        raise Interrupted("stopped; the same command goes on where it was")
+    code, printed = call([sys.executable, "-m", "coplay", *arguments], work, path)
     # An audit that fails ends with 1, and its output says so: that is a result, too.
-    if done.returncode and not (step.needs_json and done.returncode == 1 and done.stdout.strip()):
-        raise RunStopped(f"{step.shown} failed with exit code {done.returncode}, in {work}")
+    if code and not (step.needs_json and code == 1 and printed.strip()):
+        raise RunStopped(f"{step.shown} failed with exit code {code}, in {work}")
     seconds, busy_after, own_after = time.perf_counter() - start, busy_seconds(), own_seconds()
     others = None
     if busy is not None and busy_after is not None:
@@ -99,8 +92,27 @@ def run_step(step: Measurement, work: Path) -> dict[str, Any]:
     return {
         "seconds": round(seconds, 1),
         "other_cores": None if others is None else round(others, 2),
-        "output": json.loads(done.stdout) if step.needs_json else None,
+        "output": json.loads(printed) if step.needs_json else None,
     }
+
+
+def call(command: list[str], folder: Path, path: str) -> tuple[int, str]:
+    """Run a program: its exit code, and what it printed. path: where Python looks for modules."""
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            printed, _ = process.communicate()
+        except KeyboardInterrupt:
+            process.wait()  # it was interrupted, too, and saves what it has
+            raise
+    if process.returncode == 130:
+        raise Interrupted("stopped; the same command goes on where it was")
+    return process.returncode, printed
 
 
 def kept_file(step: Measurement, work: Path) -> Path:
