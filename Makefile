@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-all lint clean
+.PHONY: setup demo test test-all lint results clean
 
 setup: .venv/ready
 
@@ -30,6 +30,10 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Which command, commit, seeds, machine and time gave each result; tables and pictures of the pages.
+results: setup
+	$(BIN)/python -m tools.docs.results
 
 clean:
 	rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache

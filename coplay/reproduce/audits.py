@@ -66,8 +66,8 @@ def read_wiring(outputs: Mapping[str, Any], rows: Rows) -> Findings:
                 f"{len(fields['active'])} of {every}",
             ]
         )
-    columns = ["learner", "verdict", "largest difference of the ratio from 1"]
-    columns += ["arrays of parameters", "fields that act in this configuration"]
+    columns = ["learner", "verdict", "distance of the ratio from 1"]
+    columns += ["arrays of parameters", "fields that act here"]
     return Findings(verdicts(outputs), passes(outputs), {MAIN: {"columns": columns, "rows": made}})
 
 

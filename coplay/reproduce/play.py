@@ -20,16 +20,16 @@ TABLES = {
 """Short name -> board and seating."""
 
 CROSSED = {
-    "PPO, seed 0": "runs/ppo@seed=0",
-    "PPO, seed 1": "runs/ppo@seed=1",
-    "HOP, seed 0": "runs/hop-s0",
-    "HOP, seed 1": "runs/hop-s1",
-    "HOP+, seed 0": "runs/hopp-s0@planner=search",
-    "HOP+, seed 1": "runs/hopp-s1@planner=search",
+    "PPO 0": "runs/ppo@seed=0",
+    "PPO 1": "runs/ppo@seed=1",
+    "HOP 0": "runs/hop-s0",
+    "HOP 1": "runs/hop-s1",
+    "HOP+ 0": "runs/hopp-s0@planner=search",
+    "HOP+ 1": "runs/hopp-s1@planner=search",
     "NS": "ns",
     "NH": "nh",
 }
-"""Label -> player."""
+"""Label, with its training seed -> player."""
 
 
 def match(name: str) -> Measurement:
@@ -77,16 +77,16 @@ def read_cross(outputs: Mapping[str, Any], rows: Rows) -> Findings:
     rewards = dict(zip(labels, result["reward"], strict=True))
     made = [[label, *(f"{mean:.2f}" for mean in rewards[label])] for label in labels]
     largest = max(error for row in result["stderr"] for error in row)
-    hares, other = labels.index("NH"), labels.index("PPO, seed 1")
+    hares, other = labels.index("NH"), labels.index("PPO 1")
     return Findings(
         f"One HOP player among three PPO players of another run gets "
-        f"{rewards['HOP, seed 0'][other]:.2f} and one HOP+ player "
-        f"{rewards['HOP+, seed 0'][other]:.2f}; among three hare hunters they get "
-        f"{rewards['HOP, seed 0'][hares]:.2f} and {rewards['HOP+, seed 0'][hares]:.2f}, and a PPO "
-        f"player {rewards['PPO, seed 0'][hares]:.2f}. The largest standard error of a cell is "
+        f"{rewards['HOP 0'][other]:.2f} and one HOP+ player "
+        f"{rewards['HOP+ 0'][other]:.2f}; among three hare hunters they get "
+        f"{rewards['HOP 0'][hares]:.2f} and {rewards['HOP+ 0'][hares]:.2f}, and a PPO "
+        f"player {rewards['PPO 0'][hares]:.2f}. The largest standard error of a cell is "
         f"{largest:.2f}.",
-        f"HOP among PPO of another run {rewards['HOP, seed 0'][other]:.2f}, HOP+ "
-        f"{rewards['HOP+, seed 0'][other]:.2f}",
+        f"HOP among PPO of another run {rewards['HOP 0'][other]:.2f}, HOP+ "
+        f"{rewards['HOP+ 0'][other]:.2f}",
         {MAIN: {"columns": ["one player, among three", *labels], "rows": made}},
         {
             "kind": "matrix",
