@@ -16,7 +16,7 @@ import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from coplay.core.errors import UserError, unknown
 
@@ -101,6 +101,9 @@ Seed = Annotated[int, Range(least=0, most=2**31 - 1)]
 @dataclass(frozen=True)
 class Config:
     """A configuration, or a part of one, that checks the ranges of its fields when it is made."""
+
+    inherited_only_if: ClassVar[Mapping[str, OnlyIf]] = {}
+    """Field that a part inherits -> when it acts in this part, beside what its type says."""
 
     def __post_init__(self) -> None:
         for field, hint in _hints(type(self)).items():
@@ -247,8 +250,9 @@ def inert_fields(config: Any) -> list[str]:
             hint, value = _hints(type(part))[field.name], getattr(part, field.name)
             path = f"{inside}{public_name(field.name)}"
             marks = typing.get_args(hint)[1:] if typing.get_origin(hint) is Annotated else ()
-            own = (mark.inside(inside) for mark in marks if isinstance(mark, OnlyIf))
-            mine = (*conditions, *own)
+            more = part.inherited_only_if.get(field.name)
+            own = [mark for mark in (*marks, more) if isinstance(mark, OnlyIf)]
+            mine = (*conditions, *(mark.inside(inside) for mark in own))
             if _is_part(hint):
                 visit(value, f"{path}.", mine)
             elif value != usual[path]:

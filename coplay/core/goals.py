@@ -40,7 +40,7 @@ class Goals(eqx.Module):
 
     @property
     def personas(self) -> tuple[str, ...]:
-        """One-sided characters: players that value only a part of what the game rewards."""
+        """Personas: players that value only a part of what the game rewards."""
         return ()
 
     def persona_reward(

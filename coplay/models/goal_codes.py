@@ -60,10 +60,9 @@ class GoalModelConfig(Config):
     recurrent network."""
     prototypes: Annotated[PositiveInt, only_if(".inference", "prototypes")] = 8
     """Number of prototypes."""
-    units: Annotated[PositiveInt, only_if(".inference", "gru")] = 64
-    """Width of the memory of the recurrent network."""
     width: PositiveInt = 64
-    """Width of the hidden layers of encoders, decoder and value."""
+    """Width of the hidden layers of encoders, decoder and value, and of the memory of the recurrent
+    network."""
     opponent_hidden: Widths = (256, 128)
     """Widths of the hidden layers of the opponent model, rounded up to multiples of 8."""
     kl_weight: NonNegativeFloat = 1e-3
@@ -139,8 +138,8 @@ class GoalModel(eqx.Module):
         else:
             memory = GRUNetwork(
                 ViewShape((0, 0, 0), ACTION_FEATURES + now + seats * shape.actions, shape.actions),
-                config.units,
-                config.units,
+                config.width,
+                config.width,
                 key=keys[2],
                 hidden=(config.width,),
                 channels=(),
@@ -150,7 +149,7 @@ class GoalModel(eqx.Module):
             self.inference = RecurrentInference(
                 action_features=network(window, more, ACTION_FEATURES * shape.actions, keys[6]),
                 memory=memory,
-                inferred=network(window, more + config.units, 2 * code, keys[3]),
+                inferred=network(window, more + config.width, 2 * code, keys[3]),
                 numbers=now,
             )
         self.opponent = EquivariantPolicy(

@@ -22,7 +22,7 @@ class ViewShape(eqx.Module):
 
     planes: (height, width, plane). features: how many numbers. actions: how many.
     goals, goal_features, habits, drives: how many candidate goals the game declares, by how many
-    numbers each is described, how many habits and how many one-sided characters there are; 0 if it
+    numbers each is described, how many habits and how many personas there are; 0 if it
     declares none.
     world: how many numbers a critic that sees all is shown; 0 if the own view is all there is.
 

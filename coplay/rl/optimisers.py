@@ -14,7 +14,7 @@ import jax
 import optax
 from jaxtyping import Array, Float
 
-from coplay.core.config import Config, NonNegativeFloat, PositiveFloat, only_if
+from coplay.core.config import Config, PositiveFloat, only_if
 
 T = TypeVar("T")  # a pytree of parameters
 
@@ -23,19 +23,16 @@ T = TypeVar("T")  # a pytree of parameters
 class OptimiserConfig(Config):
     """How gradients become steps of the parameters."""
 
-    kind: Literal["adam", "adamw", "rmsprop", "sgd"] = "adam"
-    """What becomes of a clipped gradient: Adam; Adam with decay of the weights; RMSprop; the
-    gradient as it is."""
+    kind: Literal["adam", "rmsprop", "sgd"] = "adam"
+    """What becomes of a clipped gradient: Adam; RMSprop; the gradient as it is."""
     learning_rate: PositiveFloat = 1e-3
     """Step size."""
     schedule: Literal["constant", "linear"] = "constant"
     """Step size over the run: constant, or falling linearly to 0 at its end."""
     max_grad_norm: PositiveFloat = 0.5
     """Largest norm of the gradient of each network; larger gradients are scaled down to it."""
-    epsilon: Annotated[PositiveFloat, only_if(".kind", "adam", "adamw", "rmsprop")] = 1e-5
+    epsilon: Annotated[PositiveFloat, only_if(".kind", "adam", "rmsprop")] = 1e-5
     """What is added to the root of the mean squared gradient that gradients are divided by."""
-    weight_decay: Annotated[NonNegativeFloat, only_if(".kind", "adamw")] = 1e-4
-    """Share of the parameters that each step of size 1 takes away (only with kind=adamw)."""
 
 
 def make_transform(config: OptimiserConfig) -> optax.GradientTransformation:
@@ -57,10 +54,7 @@ def _direction(config: OptimiserConfig) -> optax.GradientTransformation:
         return optax.identity()
     if config.kind == "rmsprop":
         return optax.scale_by_rms(decay=0.99, eps=config.epsilon, eps_in_sqrt=False)
-    adam = optax.scale_by_adam(eps=config.epsilon)
-    if config.kind == "adam":
-        return adam
-    return optax.chain(adam, optax.add_decayed_weights(config.weight_decay))
+    return optax.scale_by_adam(eps=config.epsilon)
 
 
 def learning_rate(

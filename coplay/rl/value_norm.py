@@ -9,6 +9,7 @@ from jaxtyping import Array, Bool, Float
 from coplay.core.numerics import masked_mean
 
 LEAST_VARIANCE = 1e-2
+DECAY = 0.999  # how much of the running sums remains after an update
 
 
 class ValueNorm(NamedTuple):
@@ -36,7 +37,10 @@ def statistics(norm: ValueNorm) -> tuple[Float[Array, ""], Float[Array, ""]]:
 
 
 def updated(
-    norm: ValueNorm, values: Float[Array, "*shape"], mask: Bool[Array, "*shape"], decay: float
+    norm: ValueNorm,
+    values: Float[Array, "*shape"],
+    mask: Bool[Array, "*shape"],
+    decay: float = DECAY,
 ) -> ValueNorm:
     """With the values in the mask as the newest."""
     new = (

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from coplay.core.config import Config, NonNegativeFloat, PositiveFloat, PositiveInt, Share, only_if
+from coplay.core.config import Config, NonNegativeFloat, PositiveInt, Share, only_if
 from coplay.core.errors import UserError
 from coplay.search.mctx_backend import require_mctx
 
@@ -45,9 +45,6 @@ class SearchConfig(Config):
     normalise_q: bool = True
     """Scale Q of the root to 0 … 1 among legal actions before beta; off: raw Q (the paper, with
     beta 2)."""
-    min_q_range: Annotated[PositiveFloat, only_if(".normalise_q")] = 0.05
-    """With normalise_q: a smaller range of Q counts as this range, so that noise is not
-    stretched."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

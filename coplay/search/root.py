@@ -14,6 +14,8 @@ from coplay.search.simulator import Hypothesis, RootValues, Simulator
 
 T = TypeVar("T")
 
+LEAST_Q_RANGE = 0.05
+
 
 def for_each_draw(tree: T, draws: int) -> T:
     """Arrays [copy, ...] as [draw * copy, ...]: the roots of so many trees per game copy."""
@@ -56,12 +58,11 @@ def boltzmann(
     legal: Bool[Array, "copy action"],
     beta: float | Float[Array, "copy 1"],
     normalise: bool,
-    least_range: float,
 ) -> Float[Array, "copy action"]:
     """Logits beta * Q; normalised: Q between 0 and 1 among the legal actions, where a range below
-    `least_range` counts as that range, so that differences without weight stay without."""
+    `LEAST_Q_RANGE` counts as that range, so that noise is not stretched."""
     if not normalise:
         return beta * q
     low = jnp.min(jnp.where(legal, q, jnp.inf), axis=-1, keepdims=True)
     high = jnp.max(jnp.where(legal, q, -jnp.inf), axis=-1, keepdims=True)
-    return beta * (q - low) / jnp.maximum(high - low, least_range)
+    return beta * (q - low) / jnp.maximum(high - low, LEAST_Q_RANGE)

@@ -32,8 +32,8 @@ MAPPO: Renamed = {
     "memory": "memory.kind",
     "units": "memory.units",
     "chunk": "memory.chunk_length",
-    "normalise_values": "value_norm.enabled",
-    "value_decay": "value_norm.decay",
+    "normalise_values": "value_norm",
+    "value_decay": None,
 }
 HYPER_MAPPO: Renamed = {
     **MAPPO,
@@ -57,7 +57,7 @@ SEARCH: Renamed = {
     "search": "search.kind",
     "exploration": "search.exploration",
     "beta": "search.beta",
-    "q_range": "search.min_q_range",
+    "q_range": None,
 }
 HOP: Renamed = {
     **NETWORK,
@@ -100,7 +100,7 @@ HOP_PLUS: Renamed = {
     "goal_dim": "goals.dim",
     "inference": "goals.inference",
     "prototypes": "goals.prototypes",
-    "goal_units": "goals.units",
+    "goal_units": None,
     "goal_width": "goals.width",
     "opponent_hidden": "goals.opponent_hidden",
     "kl_weight": "goals.kl_weight",
@@ -134,7 +134,12 @@ LEARNERS: Mapping[str, Renamed] = {
 }
 """Learner -> field of version 0.1 -> its path today, or paths. Other fields kept their names."""
 
-GOALS: Renamed = {"goal_dim": "dim", "match_weight": "inference_kl_weight", "ahead": "horizon"}
+GOALS: Renamed = {
+    "goal_dim": "dim",
+    "units": None,
+    "match_weight": "inference_kl_weight",
+    "ahead": "horizon",
+}
 FIT: Renamed = {
     "learning_rate": "optimiser.learning_rate",
     "gradient_clip": "optimiser.max_grad_norm",

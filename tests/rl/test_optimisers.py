@@ -16,7 +16,7 @@ from coplay.rl.optimisers import (
     take_step,
 )
 
-KINDS = ["adam", "adamw", "rmsprop", "sgd"]
+KINDS = ["adam", "rmsprop", "sgd"]
 START = {"weight": jnp.array([[3.0, -2.0]]), "bias": jnp.array([1.0])}
 
 

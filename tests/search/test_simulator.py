@@ -172,7 +172,7 @@ def test_gumbel_search_finds_the_stag() -> None:
     legal = np.isfinite(exact)
     assert (np.where(legal, gumbel.q, -np.inf).argmax(1) == exact.argmax()).all()
     assert (gumbel.visits[:, ~legal] == 0).all()
-    with pytest.raises(UserError, match="puct only"):
+    with pytest.raises(UserError, match="kind=puct and backup=mean only"):
         found(certain, states, simulations=4, kind="gumbel", resample=True)
 
 
@@ -185,10 +185,10 @@ def test_values_are_averaged_over_the_draws_that_visited_an_action() -> None:
 
 def test_boltzmann_raw_and_normalised() -> None:
     q, legal = jnp.array([[1.0, 3.0, 9.0, 2.0]]), jnp.array([[True, True, False, True]])
-    np.testing.assert_allclose(boltzmann(q, legal, 2.0, False, 0.05), [[2.0, 6.0, 18.0, 4.0]])
-    normal = np.asarray(boltzmann(q, legal, 10.0, True, 0.05))
+    np.testing.assert_allclose(boltzmann(q, legal, 2.0, False), [[2.0, 6.0, 18.0, 4.0]])
+    normal = np.asarray(boltzmann(q, legal, 10.0, True))
     np.testing.assert_allclose(normal[0, [0, 1, 3]], [0.0, 10.0, 5.0])
-    close = boltzmann(jnp.array([[0.5, 0.51, 0.0, 0.5]]), legal, 10.0, True, 0.05)
+    close = boltzmann(jnp.array([[0.5, 0.51, 0.0, 0.5]]), legal, 10.0, True)
     np.testing.assert_allclose(np.asarray(close)[0, 1], 2.0, rtol=1e-4)
 
 

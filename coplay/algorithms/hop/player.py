@@ -111,7 +111,7 @@ class HOPPlayer(Player):
             q = self.plan(game, key, view, memory, persona)
             how, legal = config.search, view.observation.legal
             beta = jnp.where(persona == NO_PERSONA, how.beta, config.personas.beta)[:, None]
-            logits = boltzmann(q, legal, beta, how.normalise_q, how.min_q_range)
+            logits = boltzmann(q, legal, beta, how.normalise_q)
         # The random persona.
         logits = jnp.where((persona == self.shape.personas)[:, None], 0.0, logits)
         if self.greedy:

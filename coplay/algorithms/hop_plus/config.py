@@ -1,6 +1,7 @@
 """The options of HOP+."""
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -10,6 +11,7 @@ from coplay.algorithms.ppo.config import PPOConfig
 from coplay.core.config import (
     Config,
     NonNegativeInt,
+    OnlyIf,
     PositiveFloat,
     PositiveInt,
     ShareBelowOne,
@@ -34,6 +36,12 @@ class GoalsConfig(GoalModelConfig):
     """Folder of pretrained goals (coplay pretrain goals) to start from; their sizes and their loss
     then count."""
 
+    inherited_only_if: ClassVar[Mapping[str, OnlyIf]] = {
+        one.name: only_if(".from", "")
+        for one in dataclasses.fields(GoalModelConfig)
+        if one.name != "dim"
+    }
+
     @property
     def model(self) -> GoalModelConfig:
         """The options of the goal model alone."""
@@ -48,6 +56,10 @@ class LearnedWorldModelConfig(WorldModelConfig):
     from_: Annotated[str, tyro.conf.arg(name="from")] = ""
     """Folder of a pretrained world model (coplay pretrain world-model) to start from; its sizes
     then count."""
+
+    inherited_only_if: ClassVar[Mapping[str, OnlyIf]] = {
+        one.name: only_if(".from", "") for one in dataclasses.fields(WorldModelConfig)
+    }
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ class HopPlusPlayer(Player):
             z = self.sample_codes(code_key, memory, code)
             q = self.plan(game, seed_key, view, z, code.mean[:, 1:])
             how = config.search
-            logits = boltzmann(q, legal, how.beta, how.normalise_q, how.min_q_range)
+            logits = boltzmann(q, legal, how.beta, how.normalise_q)
         if self.greedy:
             logits = categorical.greedy(logits, legal)
         return logits, memory

@@ -9,7 +9,6 @@ from coplay.core.config import (
     PositiveFloat,
     PositiveInt,
     Share,
-    ShareBelowOne,
     only_if,
 )
 from coplay.core.errors import UserError
@@ -52,16 +51,6 @@ class MemoryConfig(Config):
 
 
 @dataclass(frozen=True)
-class ValueNormConfig(Config):
-    """Normalisation of the values that the critic predicts."""
-
-    enabled: bool = True
-    """The critic predicts values normalised by a running mean and variance."""
-    decay: Annotated[ShareBelowOne, only_if(".enabled")] = 0.999
-    """How much of the running mean and variance remains after each update."""
-
-
-@dataclass(frozen=True)
 class MAPPOConfig(Config):
     """Multi-agent PPO: actors that see their own views, a critic that may see all."""
 
@@ -81,8 +70,8 @@ class MAPPOConfig(Config):
     """Optimiser of each part (actor, critic), each with its own gradient norm."""
     critic_learning_rate: PositiveFloat | None = None
     """Step size of the critic; None: that of the optimiser."""
-    value_norm: ValueNormConfig = field(default_factory=ValueNormConfig)
-    """Normalisation of values."""
+    value_norm: bool = True
+    """The critic predicts values normalised by a running mean and variance of its targets."""
     discount: Share = 0.99
     """Discount of future rewards."""
     gae_lambda: Share = 0.95

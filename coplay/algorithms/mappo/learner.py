@@ -326,9 +326,8 @@ class MAPPO(sets.SetLearner):
             ),
             "value": masked_mean(real, batch.alive, (0, 1)),
         }
-        if config.value_norm.enabled:
-            decay = config.value_norm.decay
-            values = value_norm.updated(state.values, target, batch.alive, decay)
+        if config.value_norm:
+            values = value_norm.updated(state.values, target, batch.alive)
             state = state._replace(values=values)
             mean, deviation = value_norm.statistics(values)
         batch = batch._replace(

@@ -160,8 +160,8 @@ def test_coefficients_without_effect_are_named() -> None:
 def test_inert_fields_are_reported() -> None:
     config = TrainConfig("ppo", "stag-hunt", OddConfig(), SMALL)
     check = field_check(config, GAME, 8, 16)
-    # Convolutions are not there with flattened planes, nor decay of weights with Adam.
-    inert = ["network.channels", "optimiser.weight_decay", "curiosity_weight"]
+    # Convolutions are not there with flattened planes.
+    inert = ["network.channels", "curiosity_weight"]
     assert check.figures["inert"] == inert and not check.figures["untried"]
     assert "optimiser.kind" in check.figures["active"]
 
