@@ -16,7 +16,7 @@ SETS = {
 PLAYERS = {
     "hop": ("HOP", "runs/hop-s{}", ""),
     "hop-plus": ("HOP+", "runs/hopp-s{}@planner=search", ""),
-    "ppo-learning": ("PPO, learning on by gradient", "runs/ppo@seed={}", " --learn"),
+    "ppo-learning": ("PPO, still learning", "runs/ppo@seed={}", " --learn"),
     "ppo": ("PPO, frozen", "runs/ppo@seed={}", ""),
 }
 """Short name -> label, the player of a training seed, further options of `coplay adapt`."""
@@ -56,7 +56,7 @@ def read_adaptation(outputs: Mapping[str, Any], rows: Rows) -> Findings:
         f"HOP and HOP+ do: among three hare hunters they get {words(hop[1])} and "
         f"{words(hop_plus[1])} of a best response; PPO that goes on learning by gradient gets "
         f"{words(learning[1])}.",
-        f"score among hare hunters: HOP {words(hop[1])}, HOP+ {words(hop_plus[1])}",
+        [[f"{row[0]}, among 3 hare hunters: score", row[1]] for row in made[:3]],
         {
             MAIN: {"columns": ["player", *titles], "rows": made},
             "episodes": {"columns": ["player", *titles], "rows": when},
