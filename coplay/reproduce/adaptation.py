@@ -32,11 +32,9 @@ def meeting(player: str, seed: int, co_players: str) -> Measurement:
     )
 
 
-def meetings(*players: str) -> list[Measurement]:
-    """These players of all training seeds among all sets of co-players."""
-    return [
-        meeting(player, seed, name) for player in players for name in SETS for seed in PLANNER_SEEDS
-    ]
+def meetings(seed: int, *players: str) -> list[Measurement]:
+    """These players of a training seed among all sets of co-players."""
+    return [meeting(player, seed, name) for name in SETS for player in players]
 
 
 def read_adaptation(outputs: Mapping[str, Any], rows: Rows) -> Findings:
@@ -84,11 +82,17 @@ EXPERIMENTS = (
         50,
         (
             PPO,
-            *HOP,
-            *meetings("hop", "ppo-learning", "ppo"),
+            *(
+                step
+                for seed in PLANNER_SEEDS
+                for step in (HOP[seed], *meetings(seed, "hop", "ppo-learning", "ppo"))
+            ),
             *RECORDINGS,
-            *HOP_PLUS,
-            *meetings("hop-plus"),
+            *(
+                step
+                for seed in PLANNER_SEEDS
+                for step in (HOP_PLUS[seed], *meetings(seed, "hop-plus"))
+            ),
         ),
         read_adaptation,
     ),
