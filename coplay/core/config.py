@@ -45,16 +45,21 @@ class Range(NamedTuple):
     def __str__(self) -> str:
         words = []
         if self.above is not None:
-            words.append(f"above {self.above:g}")
+            words.append(f"above {_digits(self.above)}")
         if self.least is not None and self.most is not None:
-            words.append(f"between {self.least:g} and {self.most:g}")
+            words.append(f"between {_digits(self.least)} and {_digits(self.most)}")
         elif self.least is not None:
-            words.append(f"at least {self.least:g}")
+            words.append(f"at least {_digits(self.least)}")
         elif self.most is not None:
-            words.append(f"at most {self.most:g}")
+            words.append(f"at most {_digits(self.most)}")
         if self.below is not None:
-            words.append(f"below {self.below:g}")
+            words.append(f"below {_digits(self.below)}")
         return " and ".join(words)
+
+
+def _digits(limit: float) -> str:
+    """A limit with all its digits."""
+    return str(limit) if isinstance(limit, int) else f"{limit:g}"
 
 
 class OnlyIf(NamedTuple):
