@@ -11,6 +11,7 @@ there and nowhere else (`from_` is `from`).
 """
 
 import dataclasses
+import functools
 import types
 import typing
 from collections.abc import Iterator, Mapping
@@ -135,6 +136,7 @@ def public_name(field: str) -> str:
     return field.removesuffix("_")
 
 
+@functools.cache
 def _hints(kind: type) -> dict[str, Any]:
     """Field -> type, with what `Annotated` says."""
     hints = typing.get_type_hints(kind, include_extras=True)

@@ -20,6 +20,9 @@ import tyro
 
 from coplay.core.config import OnlyIf, Range, public_name
 
+PIPE = r"\|"
+"""A vertical bar inside of a table."""
+
 _WORDS = {int: "int", float: "float", str: "text", bool: "bool", Path: "path"}
 
 
@@ -142,7 +145,7 @@ def meaning_text(field: Field) -> str:
     found = [field.help]
     if field.conditions:
         found.append(f"Acts only if {' and '.join(field.conditions)}.")
-    return " ".join(found).replace("|", r"\|")
+    return " ".join(found).replace("|", PIPE)
 
 
 def table(fields: list[Field], sign: str = "", heading: str = "field") -> str:
@@ -150,7 +153,7 @@ def table(fields: list[Field], sign: str = "", heading: str = "field") -> str:
     rows = [f"| {heading} | default | values | meaning |", "|---|---|---|---|"]
     for field in fields:
         name = field.name.upper() if field.positional else option_name(field.name, sign)
-        words = values_text(field.hint).replace("|", r"\|")
+        words = values_text(field.hint).replace("|", PIPE)
         rows.append(
             f"| `{name}` | {default_text(field.default)} | {words} | {meaning_text(field)} |"
         )

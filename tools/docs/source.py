@@ -3,7 +3,7 @@
 import json
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -162,3 +162,17 @@ def title_of(page: Path) -> str:
         if level == 1:
             return re.sub(r"\s*\{[^}]*\}$|`", "", words)
     raise ValueError(f"{shown(page)} has no heading '# …'")
+
+
+def with_links(text: str, change: Callable[[str], str]) -> str:
+    """Markdown with every link's target changed; code stays as it is."""
+    code = re.compile(f"{_BLOCK.pattern}|{_SPAN.pattern}", flags=_BLOCK.flags)
+    pieces, place = [], 0
+    for found in code.finditer(text):
+        pieces += [_changed(text[place : found.start()], change), found[0]]
+        place = found.end()
+    return "".join([*pieces, _changed(text[place:], change)])
+
+
+def _changed(prose: str, change: Callable[[str], str]) -> str:
+    return _LINK.sub(lambda link: link[0].replace(link[1], change(link[1]), 1), prose)
