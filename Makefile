@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-all lint clean
+.PHONY: setup demo test test-all lint docs docs-serve clean
 
 setup: .venv/ready
 
@@ -30,6 +30,13 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The site, in build/site; docs-serve also shows it on http://127.0.0.1:8000.
+docs: setup
+	$(BIN)/python -m tools.docs
+
+docs-serve: setup
+	$(BIN)/python -m tools.docs --serve
 
 clean:
 	rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -11,6 +11,7 @@ there and nowhere else (`from_` is `from`).
 """
 
 import dataclasses
+import functools
 import types
 import typing
 from collections.abc import Iterator, Mapping
@@ -45,16 +46,21 @@ class Range(NamedTuple):
     def __str__(self) -> str:
         words = []
         if self.above is not None:
-            words.append(f"above {self.above:g}")
+            words.append(f"above {_digits(self.above)}")
         if self.least is not None and self.most is not None:
-            words.append(f"between {self.least:g} and {self.most:g}")
+            words.append(f"between {_digits(self.least)} and {_digits(self.most)}")
         elif self.least is not None:
-            words.append(f"at least {self.least:g}")
+            words.append(f"at least {_digits(self.least)}")
         elif self.most is not None:
-            words.append(f"at most {self.most:g}")
+            words.append(f"at most {_digits(self.most)}")
         if self.below is not None:
-            words.append(f"below {self.below:g}")
+            words.append(f"below {_digits(self.below)}")
         return " and ".join(words)
+
+
+def _digits(limit: float) -> str:
+    """A limit with all its digits."""
+    return str(limit) if isinstance(limit, int) else f"{limit:g}"
 
 
 class OnlyIf(NamedTuple):
@@ -133,6 +139,7 @@ def public_name(field: str) -> str:
     return field.removesuffix("_")
 
 
+@functools.cache
 def _hints(kind: type) -> dict[str, Any]:
     """Field -> type, with what `Annotated` says."""
     hints = typing.get_type_hints(kind, include_extras=True)
