@@ -68,7 +68,7 @@ sys.exit(run(["train", "hop", "--{BACKEND.replace("_", "-")}", "mctx", "--out", 
         text=True,
     )
     assert result.returncode == 2, result.stderr
-    assert "coplay[mctx]" in result.stderr
+    assert ".[mctx]" in result.stderr
     assert "Traceback" not in result.stderr
     assert not (tmp_path / "run").exists()
 
