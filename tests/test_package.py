@@ -45,7 +45,7 @@ def test_extras_are_no_dependencies() -> None:
 def test_mctx_backend_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     assert with_fields(HOPConfig(), {BACKEND: "mctx"}) != HOPConfig()
     monkeypatch.setitem(sys.modules, "mctx", None)
-    with pytest.raises(UserError, match=r"pip install 'coplay\[mctx\]'"):
+    with pytest.raises(UserError, match=r"pip install -e '\.\[mctx\]'"):
         with_fields(HOPConfig(), {BACKEND: "mctx"})
 
 
@@ -68,7 +68,7 @@ sys.exit(run(["train", "hop", "--{BACKEND.replace("_", "-")}", "mctx", "--out", 
         text=True,
     )
     assert result.returncode == 2, result.stderr
-    assert "coplay[mctx]" in result.stderr
+    assert ".[mctx]" in result.stderr
     assert "Traceback" not in result.stderr
     assert not (tmp_path / "run").exists()
 

@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from coplay.core.errors import UserError, unknown
+from coplay.core.errors import UserError, how_to_install, unknown
 from coplay.games.adapters.worker_game import WorkerConfig, WorkerGame, look_at_environment
 from coplay.games.adapters.workers.source import Source, accepts, parse_option
 
 FAMILY = "pettingzoo"
+INSTALL = how_to_install("pettingzoo")
 USUAL = "parallel_env"  # what PettingZoo's modules call the function that makes an environment
 
 _CALLABLES: dict[str, Source] = {}  # of `from_pettingzoo`, by the name after the family's
@@ -70,7 +71,7 @@ def _pickled(make: Callable[..., Any]) -> bytes:
     try:
         import cloudpickle
     except ModuleNotFoundError:
-        raise UserError("cloudpickle is not installed: pip install 'coplay[pettingzoo]'") from None
+        raise UserError(f"cloudpickle is not installed: {INSTALL}") from None
     try:
         return cloudpickle.dumps(make)
     except Exception as error:
@@ -96,7 +97,7 @@ def _game(rest: str, source: Source, config: WorkerConfig) -> WorkerGame:
     try:
         import gymnasium  # noqa: F401
     except ModuleNotFoundError:
-        raise UserError("gymnasium is not installed: pip install 'coplay[pettingzoo]'") from None
+        raise UserError(f"gymnasium is not installed: {INSTALL}") from None
     if not source.pickled:
         _check_function(name, source)
     source = Source(source.module, source.function, config.options, source.pickled)

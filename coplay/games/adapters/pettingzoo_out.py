@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Int, UInt32
 
 from coplay.core.compilation import use_cache
-from coplay.core.errors import UserError, unknown
+from coplay.core.errors import UserError, how_to_install, unknown
 from coplay.core.game import Game, Observation, Outcome, State
 from coplay.games.registry import make_game
 
@@ -69,7 +69,7 @@ def to_pettingzoo(
         observations, infos = env.reset(seed=0)
     """
     if MISSING:
-        raise UserError(f"{MISSING} is not installed: pip install 'coplay[pettingzoo]'")
+        raise UserError(f"{MISSING} is not installed: {how_to_install('pettingzoo')}")
     use_cache()
     return CoplayParallelEnv(make_game(game) if isinstance(game, str) else game, render_mode, seed)
 
