@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-all lint docs docs-serve clean
+.PHONY: setup demo test test-all lint docs docs-serve results clean
 
 setup: .venv/ready
 
@@ -37,6 +37,10 @@ docs: setup
 
 docs-serve: setup
 	$(BIN)/python -m tools.docs --serve
+
+# Which command, commit, seeds, machine and time gave each result; tables and pictures of the pages.
+results: setup
+	$(BIN)/python -m tools.docs.results
 
 clean:
 	rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache

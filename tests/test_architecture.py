@@ -17,7 +17,7 @@ LAYERS = (
     ("training",),
     ("evaluation",),
     ("reports",),
-    ("api", "bench", "cli"),
+    ("api", "bench", "reproduce", "cli"),
     ("__init__", "__main__"),
 )
 """From below to above. A module imports from its own layer and from those below it; within a layer

@@ -48,6 +48,12 @@ COMMANDS = {
     "compare": Command(
         "compare A B …", "runs beside each other: table, curves, intervals", "compare"
     ),
+    "reproduce": Command(
+        "reproduce [NAME]",
+        "run the experiment behind a result again",
+        "reproduce",
+        goes_on=True,
+    ),
     "bench": Command("bench [search|hop-plus]", "how fast it is here", "bench"),
 }
 

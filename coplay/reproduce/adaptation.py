@@ -1,0 +1,95 @@
+"""How well do trained players do among strangers?"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from coplay.reproduce.experiment import MAIN, Experiment, Findings, Measurement, over_runs, words
+from coplay.reproduce.self_play import HOP, HOP_PLUS, PLANNER_SEEDS, PPO, RECORDINGS, Rows
+
+SETS = {
+    "nh": ("nh,nh,nh", "3 hare hunters"),
+    "ns": ("ns,ns,ns", "3 stag hunters"),
+    "mixed": ("nh,ns,random", "one of each and a random one"),
+}
+"""Short name -> the co-players, and what they are called in tables."""
+
+PLAYERS = {
+    "hop": ("HOP", "runs/hop-s{}", ""),
+    "hop-plus": ("HOP+", "runs/hopp-s{}@planner=search", ""),
+    "ppo-learning": ("PPO, learning on by gradient", "runs/ppo@seed={}", " --learn"),
+    "ppo": ("PPO, frozen", "runs/ppo@seed={}", ""),
+}
+"""Short name -> label, the player of a training seed, further options of `coplay adapt`."""
+
+
+def meeting(player: str, seed: int, co_players: str) -> Measurement:
+    """One player of one training seed among one set of co-players, once in each seat."""
+    _, path, options = PLAYERS[player]
+    name = f"adapt-{player}-s{seed}-{co_players}"
+    against = SETS[co_players][0]
+    return Measurement(
+        name, f"adapt {path.format(seed)} --against {against} --seeds 1{options} --out runs/{name}"
+    )
+
+
+def meetings(*players: str) -> list[Measurement]:
+    """These players of all training seeds among all sets of co-players."""
+    return [
+        meeting(player, seed, name) for player in players for name in SETS for seed in PLANNER_SEEDS
+    ]
+
+
+def read_adaptation(outputs: Mapping[str, Any], rows: Rows) -> Findings:
+    made, when = [], []
+    for player, (label, _, _) in PLAYERS.items():
+        met = {
+            name: [outputs[meeting(player, seed, name).name] for seed in PLANNER_SEEDS]
+            for name in SETS
+        }
+        made.append(
+            [label, *(over_runs([one["normalised"] for one in met[name]]) for name in SETS)]
+        )
+        when.append([label, *(first_good(met[name]) for name in SETS)])
+    titles = [title for _, title in SETS.values()]
+    hop, hop_plus, learning = made[0], made[1], made[2]
+    return Findings(
+        f"HOP and HOP+ do: among three hare hunters they get {words(hop[1])} and "
+        f"{words(hop_plus[1])} of a best response; PPO that goes on learning by gradient gets "
+        f"{words(learning[1])}.",
+        f"score among hare hunters: HOP {words(hop[1])}, HOP+ {words(hop_plus[1])}",
+        {
+            MAIN: {"columns": ["player", *titles], "rows": made},
+            "episodes": {"columns": ["player", *titles], "rows": when},
+        },
+        {
+            "kind": "dots",
+            "y": "normalised score",
+            "references": {"random play": 0.0, "best response": 1.0},
+        },
+    )
+
+
+def first_good(met: list[Mapping[str, Any]]) -> str:
+    """The episodes that each training seed needed to get to 90 %; "never" if it did not."""
+    needed = [one["episodes_to_first_90"] for one in met]
+    return ", ".join("never" if episodes is None else str(episodes) for episodes in needed)
+
+
+EXPERIMENTS = (
+    Experiment(
+        "adaptation-stag-hunt",
+        "Players among strangers",
+        "Do trained players adapt to co-players they have never met, within 2400 steps?",
+        "0 and 1",
+        50,
+        (
+            PPO,
+            *HOP,
+            *meetings("hop", "ppo-learning", "ppo"),
+            *RECORDINGS,
+            *HOP_PLUS,
+            *meetings("hop-plus"),
+        ),
+        read_adaptation,
+    ),
+)

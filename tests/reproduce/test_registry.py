@@ -1,0 +1,134 @@
+"""All experiments: their commands are right, and what they print is read rightly."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coplay.cli.arguments import parse_only
+from coplay.cli.main import run
+from coplay.reproduce import adaptation, audits, play
+from coplay.reproduce.experiment import MAIN, Experiment
+from coplay.reproduce.registry import EXPERIMENTS
+from coplay.reproduce.tables import as_text
+
+ROWS = [{"step": step, "seed": 0, "team_mean": float(step)} for step in range(5)]
+
+
+def seats(reward: float) -> list[dict[str, Any]]:
+    return [{"reward": reward + seat, "steps": 4.0} for seat in range(4)]
+
+
+def trained(reward: float, seeds: int) -> dict[str, Any]:
+    """The summary of a run; team means are reward, reward + 1, … by seed."""
+    of_seeds = [{"team_mean": reward + seed, "seats": seats(seed)} for seed in range(seeds)]
+    return {"steps": 1000, "seeds": of_seeds} if seeds > 1 else {"steps": 1000} | of_seeds[0]
+
+
+def audit(verdict: str) -> dict[str, Any]:
+    """An audit of either kind."""
+    curves = [[[9.0, seat]] * 4 for seat in range(4)]
+    figures: dict[str, dict[str, Any]] = {
+        "the importance ratio starts at 1": {"ratio_error": 2e-7},
+        "parameters move": {"still": []},
+        "fields of the configuration act": {"active": ["a", "b"], "inert": ["c"], "untried": []},
+        "what is learned, seats rotated": {"difference": 1e-4, "allowed": 1e-3},
+        "one learner": {"metric": "reward", "one_learner": curves, "p_value": 0.5},
+        "self-play": {"metric": "reward", "self_play": curves, "p_value": 0.25},
+    }
+    checks = [{"name": name, "detail": "all", "figures": found} for name, found in figures.items()]
+    return {"verdict": verdict, "checks": checks}
+
+
+def printed(command: str) -> Any:
+    """What a command might print."""
+    if command.startswith("train"):
+        words = command.split()
+        many = "--seeds" in words
+        return trained(1.0, int(words[words.index("--seeds") + 1]) if many else 1)
+    if command.startswith("adapt"):
+        return {"normalised": 0.5, "episodes_to_first_90": None if "nh,nh" in command else 3}
+    if command.startswith("play --cross"):
+        players = len(play.CROSSED)
+        matrix = [[row + 0.1 * column for column in range(players)] for row in range(players)]
+        return {"reward": matrix, "stderr": matrix}
+    if command.startswith("play"):
+        return {"team_mean": 1.0, "seats": seats(0.0)}
+    if command.startswith("audit"):
+        return audit("pass")
+    if command.startswith("bench"):
+        row = {"what": "PPO", "board": "4x4", "counted": "steps", "per_second": 50, "limit": 100}
+        return {"rows": [row, row | {"per_second": None}]}
+    return None
+
+
+def findings(experiment: Experiment) -> Any:
+    outputs = {step.name: printed(step.command) for step in experiment.steps}
+    return experiment.read(outputs, lambda run: ROWS)
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda one: one.name)
+def test_every_experiment_reads_what_its_commands_print(experiment: Experiment) -> None:
+    found = findings(experiment)
+    assert found.answer.endswith(".") and MAIN in found.tables
+    for table in found.tables.values():
+        assert all(len(row) == len(table["columns"]) for row in table["rows"])
+    lines = as_text({"question": "", "answer": "", "tables": found.tables}).splitlines()
+    assert max(map(len, lines)) <= 120
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda one: one.name)
+def test_steps_have_names_of_their_own_and_runs_that_were_made_before(
+    experiment: Experiment,
+) -> None:
+    names = [step.name for step in experiment.steps]
+    assert len(set(names)) == len(names)
+    made: set[str] = set()
+    for step in experiment.steps:
+        words = step.command.replace(",", " ").split()
+        out = words[words.index("--out") + 1] if "--out" in words else ""
+        needed = {word.split("@")[0] for word in words if word.startswith(("runs/", "data/"))}
+        assert needed - {out} <= made, f"{step.name} needs what no command before it makes"
+        made.add(out)
+
+
+def test_commands_parse() -> None:
+    """One of all with the same options; those that need runs are parsed where pages show them."""
+    kinds = {}
+    for step in [step for one in EXPERIMENTS.values() for step in one.steps]:
+        if " runs/" not in step.command.split("--out")[0]:
+            names = [word for word in step.arguments if word.startswith("--")]
+            kinds[(step.arguments[0], *names)] = step
+    assert len(kinds) > 8
+    for step in kinds.values():
+        parse_only(run, step.arguments)
+
+
+def test_adaptation_takes_the_scores_of_each_training_seed() -> None:
+    found = findings(EXPERIMENTS["adaptation-stag-hunt"])
+    label, hares, *_ = found.tables[MAIN]["rows"][0]
+    assert label == "HOP" and hares["runs"] == [0.5, 0.5]
+    assert found.tables["episodes"]["rows"][0][1:3] == ["never, never", "3, 3"]
+
+
+def test_a_failed_audit_is_named() -> None:
+    outputs = {audits.wiring(player).name: audit("pass") for player in audits.WIRED}
+    assert audits.read_wiring(outputs, lambda run: []).answer.startswith("Yes")
+    outputs["wiring-hop"] = audit("fail")
+    found = audits.read_wiring(outputs, lambda run: [])
+    assert found.answer == "No: wiring-hop failed." and found.headline == "4 of 5 audits pass"
+
+
+def test_seats_are_shown_at_the_end_of_learning() -> None:
+    found = findings(EXPERIMENTS["seat-audit"])
+    assert found.tables[MAIN]["rows"][0][3] == "0.00, 1.00, 2.00, 3.00 (p = 0.50)"
+
+
+def test_meetings_name_their_players() -> None:
+    step = adaptation.meeting("hop-plus", 1, "mixed")
+    assert step.command.startswith("adapt runs/hopp-s1@planner=search --against nh,ns,random")
+
+
+def test_the_folder_of_results_holds_experiments() -> None:
+    for path in (Path(__file__).parents[2] / "results").glob("*.json"):
+        assert path.stem in EXPERIMENTS
