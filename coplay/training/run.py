@@ -375,13 +375,8 @@ def load_learners(
         except checkpoints.DamagedCheckpoint as error:
             raise UserError(f"damaged checkpoint: {error}; leave out @best") from error
     # The table differs from phase to phase; the learners do not.
-    last: Exception = UserError(f"no checkpoint in {saved.folder}")
-    for path in reversed(saved.all()):
-        try:
-            return checkpoints.load(path, shapes, part=".learners")[0], learners
-        except checkpoints.DamagedCheckpoint as error:
-            last = error
-    raise UserError(f"no usable checkpoint in {saved.folder}: {last}")
+    states, _ = saved.newest(lambda path: checkpoints.load(path, shapes, part=".learners"))
+    return states, learners
 
 
 def _shapes(learner: Learner, config: TrainConfig, game: Game) -> Any:

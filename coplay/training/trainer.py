@@ -21,7 +21,7 @@ import numpy as np
 
 from coplay.core.compilation import use_cache
 from coplay.core.config import inert_fields
-from coplay.core.errors import Interrupted, RunStopped, UserError, WorkerFailed
+from coplay.core.errors import Interrupted, RunStopped, WorkerFailed
 from coplay.core.files import write_json
 from coplay.core.game import Game
 from coplay.core.group import group_players
@@ -147,16 +147,7 @@ class Trainer:
 
     def _restore(self) -> None:
         """Take up the newest checkpoint that is whole."""
-        for path in reversed(self.saved.all()):
-            try:
-                phase = checkpoints.load_note(path)["phase"]
-                shapes = state_shapes(self.config, self.game, self.phases[phase])
-                self.state, note = checkpoints.load(path, shapes)
-                break
-            except checkpoints.DamagedCheckpoint as error:
-                self.watcher.say(f"damaged checkpoint passed over: {error}")
-        else:
-            raise UserError(f"no usable checkpoint in {self.saved.folder}")
+        self.state, note = self.saved.newest(self._read, self.watcher.say)
         if note["versions"] != checkpoints.versions():
             self.watcher.say(
                 f"note: the checkpoint was written with {note['versions']}, this is "
@@ -168,7 +159,7 @@ class Trainer:
         self.clock = Clock(note["seconds"], note["compile_seconds"])
         self.best_score = [-math.inf if s is None else s for s in note["best_score"]]
         if self.saved.best.exists() and max(self.best_score) > -math.inf:
-            self.best, _ = checkpoints.load(self.saved.best, self.state.learners)
+            self._restore_best()
         self.logs = Logs(self.folder.path, self.seeds, note["metrics_bytes"])
         if self.config.run.evaluate_every:
             self.evaluations.go_on(self.step)
@@ -178,6 +169,21 @@ class Trainer:
                 f"the state of {self.game.name} cannot be saved: its environments begin new "
                 "episodes, so the run goes on, but not bit for bit"
             )
+
+    def _read(self, path: Path) -> tuple[TrainState, dict[str, Any]]:
+        """The state in a checkpoint, and its note."""
+        note = checkpoints.load_note(path)
+        checkpoints.check_note(note, len(self.phases), self.per_iteration, len(self.seeds))
+        shapes = state_shapes(self.config, self.game, self.phases[note["phase"]])
+        return checkpoints.load(path, shapes)
+
+    def _restore_best(self) -> None:
+        """The best learners so far; a run goes on without them, and keeps the next best."""
+        try:
+            self.best, _ = checkpoints.load(self.saved.best, self.state.learners)
+        except checkpoints.DamagedCheckpoint as error:
+            self.watcher.say(f"the best learners so far are lost: {error}")
+            self.best_score = [-math.inf] * len(self.seeds)
 
     @property
     def step(self) -> int:
