@@ -1,5 +1,9 @@
 """Every logged metric. `…` stands for a seat: `reward/seat_0`, `reward/seat_1`, …"""
 
+import math
+from collections.abc import Collection, Mapping
+from typing import Any
+
 _EVERY_RUN = {
     "team_mean": "mean over seats of the reward per episode, over the episodes that ended",
     "episodes": "how many episodes ended in the iteration",
@@ -120,3 +124,25 @@ def plain_name(name: str) -> str:
 def describe(name: str) -> str | None:
     """What a logged name such as `kl/seat_2` means; None for a name that is not in the table."""
     return METRICS.get(plain_name(name))
+
+
+def blame(row: Mapping[str, Any], active: Collection[int]) -> str:
+    """What a row of the log holds that is no number, and what usually brings it about; empty: all
+    is well.
+
+    active: the seats that learn. A reward that is no number is the game's fault, and stands before
+    all that follows from it.
+    """
+    where = f"at step {row['step']} (seed {row['seed']})"
+    for name, value in row.items():
+        if name.startswith("reward/") and row["episodes"] and not math.isfinite(value):
+            return f"the game gave rewards that are no numbers: {name} is {value} {where}. "
+    for name, value in row.items():
+        kind, _, seat = name.partition("/seat_")
+        learned = kind not in ("reward", "length") and not kind.startswith("action_")
+        if seat and int(seat) in active and learned and not math.isfinite(value):
+            return (
+                f"{name} became {value} {where}. A smaller optimiser.learning_rate or "
+                "optimiser.max_grad_norm usually helps. "
+            )
+    return ""

@@ -41,6 +41,7 @@ from coplay.training.block import (
 from coplay.training.config import TrainConfig
 from coplay.training.evaluations import Evaluations
 from coplay.training.logs import Logs
+from coplay.training.metrics import blame
 from coplay.training.phases import Phase, plan_phases
 from coplay.training.players import make_player
 from coplay.training.run import RunFolder, make_game_of
@@ -113,9 +114,9 @@ class Trainer:
         self.recent: list[dict[str, np.ndarray]] = []
         self.rewards = [math.nan] * self.game.seats
         self.stop = threading.Event()
-        workers = (
-            WorkerBlocks(self.game, run, self.seeds) if isinstance(self.game, WorkerGame) else None
-        )
+        workers = None
+        if isinstance(self.game, WorkerGame):
+            workers = WorkerBlocks(self.game, run, self.seeds, watcher.say)
         self.workers: WorkerBlocks | None = workers
         # Nothing is gained by long blocks where every step leaves the compiled program.
         self.block = 1 if workers else run.block
@@ -165,6 +166,7 @@ class Trainer:
             self.evaluations.go_on(self.step)
         self.watcher.say(f"going on at step {self.step}")
         if self.workers:
+            self.workers.restarts = note.get("restarts", 0)
             self.watcher.say(
                 f"the state of {self.game.name} cannot be saved: its environments begin new "
                 "episodes, so the run goes on, but not bit for bit"
@@ -334,18 +336,13 @@ class Trainer:
         )
 
     def _check_finite(self, row: dict[str, Any]) -> None:
-        """Stop at the first number of a learner that is no number."""
+        """Stop at the first number that is none."""
         active = {seat for learner in self.phases[self.phase].learners for seat in learner.active}
-        for name, value in row.items():
-            kind, _, seat = name.partition("/seat_")
-            learned = kind not in ("reward", "length") and not kind.startswith("action_")
-            if seat and int(seat) in active and learned and not math.isfinite(value):
-                good = self.saved.all()
-                raise RunStopped(
-                    f"{name} became {value} at step {row['step']} (seed {row['seed']}). The last "
-                    f"good checkpoint is {good[-1] if good else 'missing'}; a smaller "
-                    "optimiser.learning_rate or optimiser.max_grad_norm usually helps"
-                )
+        if wrong := blame(row, active):
+            good = self.saved.all()
+            raise RunStopped(
+                f"{wrong}The last good checkpoint is {good[-1] if good else 'missing'}"
+            )
 
     # --- checkpoints ---------------------------------------------------------------------------
 
@@ -361,6 +358,8 @@ class Trainer:
             "best_score": [None if math.isinf(s) else s for s in self.best_score],
             "versions": checkpoints.versions(),
         }
+        if self.workers:
+            note["restarts"] = self.workers.restarts
         self.saved.save(self.step, self.state, note)
 
     def _keep_best(self) -> None:
@@ -404,6 +403,8 @@ class Trainer:
             "compile_seconds": self.clock.compiling,
             "steps_per_second": steps / self.clock.training if self.clock.training else None,
         }
+        if self.workers:
+            summary["restarts"] = self.workers.restarts
         if len(self.seeds) > 1:
             records = [match.record(self.game.name, entries) for match in matches]
             means = [record["team_mean"] for record in records]

@@ -31,6 +31,8 @@ def from_pettingzoo(
     options: Sequence[str] = (),
     workers: int = 0,
     timeout: float = 60.0,
+    strict: bool = False,
+    restart_workers: bool = False,
 ) -> WorkerGame:
     """A game from a callable that makes a PettingZoo parallel environment, for `coplay.train` and
     `coplay.play`.
@@ -40,7 +42,7 @@ def from_pettingzoo(
     name: what the game is called, `pettingzoo:NAME`. A run on it can be taken up, and its players
         loaded, wherever the name is known: unless said, it is `MODULE:FUNCTION` where that can be
         imported, and then known everywhere; other names are known after this call.
-    options, workers, timeout: see `WorkerConfig`.
+    options, workers, timeout, strict, restart_workers: see `WorkerConfig`.
 
         game = coplay.from_pettingzoo(lambda: MyEnvironment(), "mine", workers=2)
         coplay.train("ppo", game, "runs/mine")
@@ -48,7 +50,7 @@ def from_pettingzoo(
     if isinstance(make, str) or not callable(make):
         raise UserError(f"from_pettingzoo needs a callable that makes an environment, not {make!r}")
     module, function = getattr(make, "__module__", None), getattr(make, "__qualname__", None)
-    config = WorkerConfig(tuple(options), workers, timeout)
+    config = WorkerConfig(tuple(options), workers, timeout, strict, restart_workers)
     if name is None and module and function and _importable(make, module, function):
         rest = f"{module}:{function}"
         return _game(rest, Source(module, function), config)
@@ -131,7 +133,8 @@ def _check_function(name: str, source: Source) -> None:
         if source.function == USUAL and hasattr(module, "env"):
             raise UserError(
                 f"{name} is a turn-by-turn environment without a parallel form; write a function "
-                f"that converts it, and name it as {FAMILY}:MODULE:FUNCTION"
+                "that returns pettingzoo.utils.conversions.aec_to_parallel(env), and name it as "
+                f"{FAMILY}:MODULE:FUNCTION"
             ) from None
         public = [x for x in vars(module) if not x.startswith("_") and callable(vars(module)[x])]
         raise unknown(f"function of {source.module}", source.function, public) from None
