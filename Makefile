@@ -20,11 +20,11 @@ demo: setup
 	@echo "(to have the coplay command at hand: source .venv/bin/activate)"
 
 test: setup lint
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal -m 'not slow'
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal -m 'not slow and not docs'
 
 # Also the tests that take long: whole runs, every environment of a registry.
 test-all: setup lint
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal -m 'not docs'
 
 lint: setup
 	$(BIN)/ruff check .

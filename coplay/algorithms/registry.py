@@ -59,7 +59,16 @@ def register_learner(name: str, config: type, learner: Callable[..., Learner]) -
 
 
 def learner_parts(name: str) -> tuple[type, Callable[..., Learner]]:
-    """The configuration and the class of a learner, or an error with the nearest name."""
+    """The configuration and the class of a learner by its name; both can be derived from.
+
+    PPOConfig, PPO = coplay.learner_parts("ppo")
+
+    class Bolder(PPO):
+        def player(self, state, seat, greedy=True):
+            return super().player(state, seat, greedy)
+
+    coplay.register_learner("bolder", PPOConfig, Bolder)
+    """
     if name not in LEARNERS:
         raise UserError(f"{unknown('player to train', name, LEARNERS)}; {OWN.format('learner')}")
     return LEARNERS[name]

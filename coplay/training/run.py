@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from coplay.algorithms.registry import LEARNERS
 from coplay.core.config import get_field, leaves, parse_fields, with_fields
@@ -208,6 +209,22 @@ class Run:
     def metrics(self) -> list[dict[str, Any]]:
         """What was logged, a row for each update and seed."""
         return read_rows(self.folder.metrics_file)
+
+    def curve(self, metric: str) -> tuple[np.ndarray, np.ndarray]:
+        """A metric over training: [row] the steps, and [seed, row] its values; NaN where it was not
+        logged.
+
+            steps, values = coplay.load_run("runs/ppo").curve("reward/seat_0")
+            plt.plot(steps, values.mean(axis=0))
+        """
+        rows = self.metrics
+        names = dict.fromkeys(name for row in rows for name in row)
+        if metric not in names:
+            raise unknown(f"metric of {self.folder.path}", metric, names)
+        found = {(row["seed"], row["step"]): row.get(metric) for row in rows}
+        steps = sorted({step for _, step in found})
+        values = [[found.get((seed, step)) for step in steps] for seed in self.seeds]
+        return np.array(steps), np.array(values, float)
 
     @property
     def entries(self) -> list[str]:
