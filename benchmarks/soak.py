@@ -135,7 +135,8 @@ def main() -> None:
     game = coplay.from_pettingzoo(Crashing, "crashing", workers=2, restart_workers=True)
     names = " ".join(f"{name:>11}" for name in Sizes._fields)
     print(f"{'minutes':>8} {'rounds':>7} {'restarts':>9} {names}")
-    begun, rows, restarts = time.monotonic(), [], 0
+    rows: list[Any] = []
+    begun, restarts = time.monotonic(), 0
     try:
         while (passed := (time.monotonic() - begun) / 60) < given.minutes or len(rows) < 4:
             restarts += one_round(folder / "runs", game, given.pool_steps)

@@ -14,7 +14,7 @@ import dataclasses
 import functools
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
@@ -139,11 +139,13 @@ def public_name(field: str) -> str:
     return field.removesuffix("_")
 
 
-@functools.cache
-def _hints(kind: type) -> dict[str, Any]:
+def _read_hints(kind: Any) -> dict[str, Any]:
     """Field -> type, with what `Annotated` says."""
     hints = typing.get_type_hints(kind, include_extras=True)
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+
+
+_hints: Callable[[Any], dict[str, Any]] = functools.cache(_read_hints)
 
 
 def _bare(hint: Any) -> Any:

@@ -40,7 +40,8 @@ def meetings(*players: str) -> list[Measurement]:
 
 
 def read_adaptation(outputs: Mapping[str, Any], rows: Rows) -> Findings:
-    made, when = [], []
+    made: list[list[Any]] = []
+    when: list[list[Any]] = []
     for player, (label, _, _) in PLAYERS.items():
         met = {
             name: [outputs[meeting(player, seed, name).name] for seed in PLANNER_SEEDS]

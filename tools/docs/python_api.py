@@ -71,7 +71,7 @@ def _methods(kind: type) -> Iterator[tuple[str, Any]]:
 
 def declaration_of(name: str, thing: Any) -> str:
     """How a function, class or property is declared, as it stands in the source."""
-    source = thing.fget if isinstance(thing, property) else inspect.unwrap(thing)
+    source: Any = thing.fget if isinstance(thing, property) else inspect.unwrap(thing)
     node = ast.parse(textwrap.dedent(inspect.getsource(source))).body[0]
     if isinstance(node, ast.ClassDef):
         bases = ", ".join(ast.unparse(base) for base in node.bases)
@@ -149,7 +149,7 @@ def _names(thing: Any) -> set[str]:
     """Arguments of a function, fields of a class."""
     if inspect.isclass(thing):
         return {name for base in thing.__mro__ for name in vars(base).get("__annotations__", {})}
-    function = thing.fget if isinstance(thing, property) else inspect.unwrap(thing)
+    function: Any = thing.fget if isinstance(thing, property) else inspect.unwrap(thing)
     return set(inspect.signature(function).parameters)
 
 
