@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 
-from coplay.algorithms.registry import LEARNERS, learner_parts
+from coplay.algorithms.registry import LEARNERS, PLAYERS, learner_parts
 from coplay.cli.arguments import declaration, parse_only
 from coplay.cli.main import run
+from coplay.core import loading
 from coplay.core.config import parse_fields
 from coplay.core.errors import UserError
-from coplay.games.registry import game_parts
+from coplay.games.registry import GAMES, game_parts
 from coplay.training.config import TrainConfig, run_defaults
 from coplay.training.run import RunFolder
 from tools.docs.command_line import all_options
@@ -148,6 +149,20 @@ def parsers_are_made_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="module")
+def examples_are_loaded() -> Iterator[None]:
+    """Commands with `--load` name games, players and learners of the examples."""
+    tables: list[Any] = [LEARNERS, PLAYERS, GAMES]
+    before, loaded = [dict(table) for table in tables], list(loading._LOADED)
+    for name in ("own_game", "own_learner", "own_partner"):
+        loading.load(str(HOME / "examples" / f"{name}.py"))
+    yield
+    for table, entries in zip(tables, before, strict=True):
+        table.clear()
+        table.update(entries)
+    loading._LOADED[:] = loaded
+
+
 def fault(words: list[str], only_named: bool = False) -> str:
     """What is wrong with a command line; empty if nothing is. only_named: it lacks what it needs,
     so its first words are looked at alone."""
@@ -165,6 +180,7 @@ def fault(words: list[str], only_named: bool = False) -> str:
 def test_commands_parse(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "500")
+    (tmp_path / "examples").symlink_to(HOME / "examples")
     faults = []
     for code, words, mentioned in commands():
         if code.page == page:
@@ -236,7 +252,7 @@ def test_options_are_there() -> None:
 def files() -> list[str]:
     folders = ("coplay", "tests", "examples", "benchmarks")
     paths = (path for folder in folders for path in (HOME / folder).rglob("*.py"))
-    return [str(path.relative_to(HOME)) for path in paths]
+    return ["setup.py", *(str(path.relative_to(HOME)) for path in paths)]
 
 
 def test_files_are_there() -> None:
