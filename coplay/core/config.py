@@ -259,7 +259,8 @@ def inert_fields(config: Any) -> list[str]:
             hint, value = _hints(type(part))[field.name], getattr(part, field.name)
             path = f"{inside}{public_name(field.name)}"
             marks = typing.get_args(hint)[1:] if typing.get_origin(hint) is Annotated else ()
-            more = part.inherited_only_if.get(field.name)
+            # A user's own part may be a plain dataclass.
+            more = getattr(part, "inherited_only_if", {}).get(field.name)
             own = [mark for mark in (*marks, more) if isinstance(mark, OnlyIf)]
             mine = (*conditions, *(mark.inside(inside) for mark in own))
             if _is_part(hint):

@@ -98,6 +98,14 @@ def test_leaves_have_paths_and_defaults() -> None:
     assert found["clip"] == (None, None)
 
 
+def test_plain_dataclasses_have_no_inert_fields() -> None:
+    @dataclass(frozen=True)
+    class Own:
+        cells: int = 6
+
+    assert inert_fields(Own(cells=8)) == []
+
+
 def test_fields_that_do_nothing_are_named() -> None:
     assert inert_fields(Player()) == []
     assert inert_fields(with_fields(Player(), {"search.simulations": 4, "anchor": 0.1})) == []
