@@ -16,7 +16,7 @@ SETS = {
 PLAYERS = {
     "hop": ("HOP", "runs/hop-s{}", ""),
     "hop-plus": ("HOP+", "runs/hopp-s{}@planner=search", ""),
-    "ppo-learning": ("PPO, learning on by gradient", "runs/ppo@seed={}", " --learn"),
+    "ppo-learning": ("PPO, still learning", "runs/ppo@seed={}", " --learn"),
     "ppo": ("PPO, frozen", "runs/ppo@seed={}", ""),
 }
 """Short name -> label, the player of a training seed, further options of `coplay adapt`."""
@@ -32,11 +32,9 @@ def meeting(player: str, seed: int, co_players: str) -> Measurement:
     )
 
 
-def meetings(*players: str) -> list[Measurement]:
-    """These players of all training seeds among all sets of co-players."""
-    return [
-        meeting(player, seed, name) for player in players for name in SETS for seed in PLANNER_SEEDS
-    ]
+def meetings(seed: int, *players: str) -> list[Measurement]:
+    """These players of a training seed among all sets of co-players."""
+    return [meeting(player, seed, name) for name in SETS for player in players]
 
 
 def read_adaptation(outputs: Mapping[str, Any], rows: Rows) -> Findings:
@@ -57,7 +55,7 @@ def read_adaptation(outputs: Mapping[str, Any], rows: Rows) -> Findings:
         f"HOP and HOP+ do: among three hare hunters they get {words(hop[1])} and "
         f"{words(hop_plus[1])} of a best response; PPO that goes on learning by gradient gets "
         f"{words(learning[1])}.",
-        f"score among hare hunters: HOP {words(hop[1])}, HOP+ {words(hop_plus[1])}",
+        [[f"{row[0]}, among 3 hare hunters: score", row[1]] for row in made[:3]],
         {
             MAIN: {"columns": ["player", *titles], "rows": made},
             "episodes": {"columns": ["player", *titles], "rows": when},
@@ -85,11 +83,17 @@ EXPERIMENTS = (
         50,
         (
             PPO,
-            *HOP,
-            *meetings("hop", "ppo-learning", "ppo"),
+            *(
+                step
+                for seed in PLANNER_SEEDS
+                for step in (HOP[seed], *meetings(seed, "hop", "ppo-learning", "ppo"))
+            ),
             *RECORDINGS,
-            *HOP_PLUS,
-            *meetings("hop-plus"),
+            *(
+                step
+                for seed in PLANNER_SEEDS
+                for step in (HOP_PLUS[seed], *meetings(seed, "hop-plus"))
+            ),
         ),
         read_adaptation,
     ),

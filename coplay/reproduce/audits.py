@@ -39,7 +39,7 @@ def found(audit: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 def passes(outputs: Mapping[str, Any]) -> str:
     """How many audits passed, in figures."""
     passed = sum(audit["verdict"] == "pass" for audit in outputs.values())
-    return f"{passed} of {len(outputs)} audits pass"
+    return f"{passed} of {len(outputs)}"
 
 
 def verdicts(outputs: Mapping[str, Any]) -> str:
@@ -68,7 +68,11 @@ def read_wiring(outputs: Mapping[str, Any], rows: Rows) -> Findings:
         )
     columns = ["learner", "verdict", "distance of the ratio from 1"]
     columns += ["arrays of parameters", "fields that act here"]
-    return Findings(verdicts(outputs), passes(outputs), {MAIN: {"columns": columns, "rows": made}})
+    return Findings(
+        verdicts(outputs),
+        [["wiring audits of learners that pass", passes(outputs)]],
+        {MAIN: {"columns": columns, "rows": made}},
+    )
 
 
 def last_window(check: Mapping[str, Any], kind: str) -> str:
@@ -101,7 +105,11 @@ def read_seats(outputs: Mapping[str, Any], rows: Rows) -> Findings:
         )
     columns = ["learner", "verdict", "change if seats are renumbered"]
     columns += ["one learner in seats 0 to 3 among NS", "self-play, seats 0 to 3"]
-    return Findings(verdicts(outputs), passes(outputs), {MAIN: {"columns": columns, "rows": made}})
+    return Findings(
+        verdicts(outputs),
+        [["seat audits of learners that pass", passes(outputs)]],
+        {MAIN: {"columns": columns, "rows": made}},
+    )
 
 
 EXPERIMENTS = (

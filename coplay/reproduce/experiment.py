@@ -39,13 +39,13 @@ class Measurement:
 class Findings:
     """What the outputs of all steps come to.
 
-    answer: the answer in a sentence or two, with its figures. headline: its figures in a few words,
-    for a table of all results. tables: name -> {"columns", "rows"}, rows
-    of cells. chart: what `pictures.draw` draws, None: nothing.
+    answer: the answer in a sentence or two, with its figures. headlines: its main figures for a
+    table of all results, each with what it is: [words, cell]. tables: name -> {"columns", "rows"},
+    rows of cells. chart: what `pictures.draw` draws, None: nothing.
     """
 
     answer: str
-    headline: str
+    headlines: list[list[Any]]
     tables: dict[str, dict[str, Any]]
     chart: dict[str, Any] | None = None
 

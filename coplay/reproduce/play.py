@@ -57,8 +57,7 @@ def read_scripted(outputs: Mapping[str, Any], rows: Rows) -> Findings:
         f"On 4x4, four stag hunters get {team['4-ns']:.2f} each, four hare hunters "
         f"{team['4-nh']:.2f}, four random players {team['4-random']:.2f}; a stag hunter alone "
         f"among hare hunters gets {outputs[match('4-alone').name]['seats'][0]['reward']:.2f}.",
-        f"four stag hunters {team['4-ns']:.2f}, hare hunters {team['4-nh']:.2f}, random players "
-        f"{team['4-random']:.2f}",
+        [["4 scripted stag hunters on Stag Hunt: team mean", f"{team['4-ns']:.2f}"]],
         {
             MAIN: {
                 "columns": ["board", "seating", "reward of each seat", "steps in the game"],
@@ -85,8 +84,13 @@ def read_cross(outputs: Mapping[str, Any], rows: Rows) -> Findings:
         f"{rewards['HOP 0'][hares]:.2f} and {rewards['HOP+ 0'][hares]:.2f}, and a PPO "
         f"player {rewards['PPO 0'][hares]:.2f}. The largest standard error of a cell is "
         f"{largest:.2f}.",
-        f"HOP among PPO of another run {rewards['HOP 0'][other]:.2f}, HOP+ "
-        f"{rewards['HOP+ 0'][other]:.2f}",
+        [
+            [
+                f"{label}, seed 0, among 3 PPO of seed 1: reward",
+                f"{rewards[f'{label} 0'][other]:.2f}",
+            ]
+            for label in ("HOP", "HOP+")
+        ],
         {MAIN: {"columns": ["one player, among three", *labels], "rows": made}},
         {
             "kind": "matrix",

@@ -53,7 +53,7 @@ def reproduce(
         "title": experiment.title,
         "question": experiment.question,
         "answer": findings.answer,
-        "headline": findings.headline,
+        "headlines": findings.headlines,
         "seeds": experiment.seeds,
         "version": VERSION,
         "machine": machine(),

@@ -59,7 +59,7 @@ def read_ppo(outputs: Mapping[str, Any], rows: Rows) -> Findings:
     row = self_play_row("4 PPO, separate networks", [outputs["ppo"]])
     return Findings(
         f"Yes: the team mean is {words(row[1])} of at most {BEST:g}, and every seed learns it.",
-        f"team mean {words(row[1])} of {BEST:g}",
+        [[f"4 PPO on Stag Hunt: team mean, at most {BEST:g}", row[1]]],
         {MAIN: {"columns": COLUMNS, "rows": [row]}},
         learning_curves({"PPO": curve(rows("runs/ppo"), "team_mean")}),
     )
@@ -115,7 +115,7 @@ def read_planners(outputs: Mapping[str, Any], rows: Rows) -> Findings:
     return Findings(
         f"Yes: HOP's team mean is {words(made[0][1])} and HOP+'s {words(made[1][1])}, of at most "
         f"{BEST:g}.",
-        f"team mean of HOP {words(made[0][1])}, of HOP+ {words(made[1][1])}",
+        [[f"{row[0]} on Stag Hunt: team mean, at most {BEST:g}", row[1]] for row in made],
         {MAIN: {"columns": COLUMNS, "rows": made}},
         learning_curves(curves),
     )

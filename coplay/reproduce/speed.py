@@ -26,7 +26,7 @@ def read_speed(outputs: Mapping[str, Any], rows: Rows) -> Findings:
     return Findings(
         f"PPO trains {training[3]} game steps per second on the {training[1]} board, "
         f"{training[5]} of what the bare networks allow.",
-        f"PPO, {training[1]}: {training[3]} steps per second, {training[5]} of the limit",
+        [[f"PPO on {training[1]}: game steps per second in training", training[3]]],
         {
             MAIN: {
                 "columns": ["what", "board", "counted", "per second", "limit", "of limit"],

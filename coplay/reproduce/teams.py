@@ -53,7 +53,10 @@ def read_contexts(outputs: Mapping[str, Any], rows: Rows) -> Findings:
     return Findings(
         f"Yes: HyperMAPPO gets {hyper} of the reward and MAPPO {mappo}, where chance is 0.25. The "
         f"same context as an input of the actor gets {given}.",
-        f"share of the reward: HyperMAPPO {hyper}, MAPPO {mappo}",
+        [
+            [f"{row[0]} on `hidden-target`: share of the reward", row[1]]
+            for row in (made[2], made[0])
+        ],
         {MAIN: {"columns": ["learner", "share of the reward", "lowest seed"], "rows": made}},
         {
             "kind": "curves",

@@ -11,6 +11,7 @@ from coplay.reproduce import adaptation, audits, play
 from coplay.reproduce.experiment import MAIN, Experiment
 from coplay.reproduce.registry import EXPERIMENTS
 from coplay.reproduce.tables import as_text
+from tools.docs.results import main_figures
 
 ROWS = [{"step": step, "seed": 0, "team_mean": float(step)} for step in range(5)]
 
@@ -70,10 +71,13 @@ def findings(experiment: Experiment) -> Any:
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda one: one.name)
 def test_every_experiment_reads_what_its_commands_print(experiment: Experiment) -> None:
     found = findings(experiment)
-    assert found.answer.endswith(".") and MAIN in found.tables
+    assert found.answer.endswith(".") and MAIN in found.tables and found.headlines
     for table in found.tables.values():
         assert all(len(row) == len(table["columns"]) for row in table["rows"])
     lines = as_text({"question": "", "answer": "", "tables": found.tables}).splitlines()
+    result = {"headlines": found.headlines}
+    for links in (True, False):
+        lines += main_figures({experiment.name: result}, links).splitlines()
     assert max(map(len, lines)) <= 120
 
 
@@ -116,7 +120,7 @@ def test_a_failed_audit_is_named() -> None:
     assert audits.read_wiring(outputs, lambda run: []).answer.startswith("Yes")
     outputs["wiring-hop"] = audit("fail")
     found = audits.read_wiring(outputs, lambda run: [])
-    assert found.answer == "No: wiring-hop failed." and found.headline == "4 of 5 audits pass"
+    assert found.answer == "No: wiring-hop failed." and found.headlines[0][1] == "4 of 5"
 
 
 def test_seats_are_shown_at_the_end_of_learning() -> None:

@@ -14,7 +14,7 @@ from coplay.reproduce.experiment import MAIN, Experiment, Findings, Measurement,
 
 def read(outputs: Mapping[str, Any], rows: Any) -> Findings:
     table = {"columns": ["what", "figure"], "rows": [["a", over_runs([outputs["a"]["x"], 2.0])]]}
-    return Findings("It is so.", "x", {MAIN: table})
+    return Findings("It is so.", [["x", 1]], {MAIN: table})
 
 
 A, B = Measurement("a", "train ppo --out runs/a"), Measurement("b", "collect --out d", False)

@@ -19,6 +19,12 @@ def test_what_stands_between_markers_is_made_anew() -> None:
     )
 
 
+def test_main_figures_have_links_on_pages_and_names_in_the_readme() -> None:
+    for marker, place in {"all": "[page](so.md)", "readme": "`so`"}.items():
+        page = filled(f"<!-- results: {marker} -->\n<!-- end -->", {"so": a_result()})
+        assert f"| HOP: score | 0.950 (0.900 to 1.000) | {place} |" in page
+
+
 @pytest.mark.parametrize("marker", ["nothing", "so nothing"])
 def test_markers_of_nothing_are_refused(marker: str) -> None:
     with pytest.raises(SystemExit, match=f"results: {marker} "):

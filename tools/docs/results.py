@@ -5,7 +5,8 @@
     <!-- results: NAME answer -->     the answer in a sentence
     <!-- results: NAME made -->       which program, seeds, machine and time made it
     <!-- results: NAME commands -->   the commands that ran
-    <!-- results: all -->             every result in a line
+    <!-- results: all -->             the main figures of all results, with links to their pages
+    <!-- results: readme -->          the same for README, with names in place of links
 
 Each ends with `<!-- end -->`. `python -m tools.docs.results` lists the results, fills all pages and
 draws the pictures.
@@ -44,8 +45,8 @@ def filled(text: str, results: Mapping[str, Mapping[str, Any]]) -> str:
 def piece(marker: str, results: Mapping[str, Mapping[str, Any]]) -> str:
     """What stands below a marker."""
     name, _, part = marker.partition(" ")
-    if name == "all":
-        return all_answers(results)
+    if name in ("all", "readme"):
+        return main_figures(results, links=name == "all")
     if name not in results:
         raise SystemExit(f"<!-- results: {marker} -->: there is no results/{name}.json")
     result = results[name]
@@ -72,13 +73,14 @@ def commands(result: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def all_answers(results: Mapping[str, Mapping[str, Any]]) -> str:
-    """A table of all questions."""
+def main_figures(results: Mapping[str, Mapping[str, Any]], links: bool) -> str:
+    """A table of the main figures of all results. links: to the pages; else how to run them."""
     rows = [
-        [result["title"], result["headline"], f"`coplay reproduce {name}`"]
+        [what, cell, f"[page]({name}.md)" if links else f"`{name}`"]
         for name, result in results.items()
+        for what, cell in result["headlines"]
     ]
-    return markdown(["question", "result (95 % interval)", "command"], rows)
+    return markdown(["what", "figure", "" if links else "`coplay reproduce …`"], rows)
 
 
 def listing(results: Mapping[str, Mapping[str, Any]]) -> str:
