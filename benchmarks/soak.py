@@ -132,7 +132,9 @@ def main() -> None:
     own = tempfile.mkdtemp()  # so that only files of this process are counted
     tempfile.tempdir = os.environ["TMPDIR"] = own
     folder = Path(tempfile.mkdtemp(dir=os.getcwd()))
-    game = coplay.from_pettingzoo(Crashing, "crashing", workers=2, restart_workers=True)
+    game = coplay.from_pettingzoo(
+        Crashing, "crashing", workers=2, timeout=600, restart_workers=True
+    )
     names = " ".join(f"{name:>11}" for name in Sizes._fields)
     print(f"{'minutes':>8} {'rounds':>7} {'restarts':>9} {names}")
     rows: list[Any] = []

@@ -13,7 +13,7 @@ from coplay.api.arguments import (
     share_fields,
     watching,
 )
-from coplay.core.config import with_fields
+from coplay.core.config import PositiveFloat, PositiveInt, checked, with_fields
 from coplay.core.errors import UserError
 from coplay.core.files import new_folder, write_json
 from coplay.core.game import Game
@@ -191,6 +191,8 @@ def audit_seats(
 
         assert coplay.audit_seats("ppo", "stag-hunt")["verdict"] == "pass"
     """
+    checked(PositiveFloat, advantage, "advantage")
+    checked(PositiveInt, episodes, "episodes")
     rest, of_game = game_fields_of(fields, game_fields)
     name, game_config = game_and_config(game, of_game)
     usual = RunConfig(steps=300_000, seeds=8)

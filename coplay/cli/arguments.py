@@ -6,6 +6,8 @@ from typing import Any, Literal, NamedTuple
 
 import tyro
 
+from coplay.core.compilation import check_backend
+from coplay.core.config import check_fields
 from coplay.core.errors import UserError, unknown
 
 LOAD = """
@@ -60,8 +62,13 @@ def take_loads(arguments: list[str]) -> tuple[list[str], list[str]]:
     return loads, rest
 
 
-def parse(kind: Any, arguments: list[str], command: str, default: Any = None) -> Any:
-    """The arguments as a dataclass; wrong ones end the program with code 2 and a message."""
+def parse(
+    kind: Any, arguments: list[str], command: str, default: Any = None, computes: bool = True
+) -> Any:
+    """The arguments as a dataclass; wrong ones end the program with code 2 and a message.
+
+    computes: the command needs JAX, which must be able to compute.
+    """
     words = getattr(kind, "__origin__", kind).__doc__ or ""
     if _until.get() == "declared":
         raise _DeclaredOnly(Declaration(kind, default, f"coplay {command}", words))
@@ -72,8 +79,11 @@ def parse(kind: Any, arguments: list[str], command: str, default: Any = None) ->
         description=words + LOAD,
         **({} if default is None else {"default": default}),
     )
+    check_fields(given)
     if _until.get() == "parsed":
         raise _ParsedOnly
+    if computes:
+        check_backend()
     return given
 
 

@@ -12,6 +12,7 @@ there and nowhere else (`from_` is `from`).
 
 import dataclasses
 import functools
+import math
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -22,6 +23,9 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 from coplay.core.errors import UserError, unknown
 
 T = TypeVar("T")
+
+LARGEST = 10**15
+"""No whole number is greater: sums and products of several stay what they are in 64 bits."""
 
 
 # --- what fields say about themselves ----------------------------------------------------------
@@ -112,12 +116,28 @@ class Config:
     """Field that a part inherits -> when it acts in this part, beside what its type says."""
 
     def __post_init__(self) -> None:
-        for field, hint in _hints(type(self)).items():
-            _check(hint, getattr(self, field), public_name(field))
+        check_fields(self)
+
+
+def check_fields(config: Any) -> None:
+    """An error if a number of a dataclass is out of its field's range, infinite or NaN."""
+    for field, hint in _hints(type(config)).items():
+        _check(hint, getattr(config, field), public_name(field))
+
+
+def checked(kind: Any, value: Any, name: str) -> Any:
+    """An argument of a function as a type such as `PositiveInt`, or an error with its name."""
+    value = _value(kind, value, name)
+    _check(kind, value, name)
+    return value
 
 
 def _check(hint: Any, value: Any, name: str) -> None:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UserError(f"{name} must be a finite number, not {value}")
+    if isinstance(value, int) and abs(value) > LARGEST:
+        raise UserError(f"{name} must be at most {LARGEST:,}, not {value}")
     if origin is Annotated:
         _check(arguments[0], value, name)
         for mark in arguments[1:]:

@@ -34,7 +34,7 @@ START += "from coplay.games.adapters.workers.worker import main; main()"
 
 CLOSING = 5.0  # seconds an environment may take to close
 HOPELESS = "failed again and again"
-STARTING = 60.0  # seconds that a worker has at least to start and import what it needs
+STARTING = 300.0  # seconds that a worker has at least to start: a busy machine is slow to import
 
 SETTINGS = {
     # One thread per worker: the workers are the parallelism.
