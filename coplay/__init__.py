@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from coplay.core.game import Outcome as Outcome
     from coplay.core.group import Group as Group
     from coplay.core.learner import Learner as Learner
+    from coplay.core.loading import load as load
     from coplay.core.player import Insight as Insight
     from coplay.core.player import Player as Player
     from coplay.core.player import View as View
@@ -67,6 +68,7 @@ _WHERE = {
     "Insight": "coplay.core.player",
     "inspect": "coplay.api.models",
     "Learner": "coplay.core.learner",
+    "load": "coplay.core.loading",
     "load_run": "coplay.training.run",
     "make_game": "coplay.games.registry",
     "make_player": "coplay.training.players",
