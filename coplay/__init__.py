@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from coplay.core.game import Outcome as Outcome
     from coplay.core.group import Group as Group
     from coplay.core.learner import Learner as Learner
+    from coplay.core.loading import load as load
     from coplay.core.player import Insight as Insight
     from coplay.core.player import Player as Player
     from coplay.core.player import View as View
@@ -69,6 +70,7 @@ _WHERE = {
     "inspect": "coplay.api.models",
     "Learner": "coplay.core.learner",
     "learner_parts": "coplay.algorithms.registry",
+    "load": "coplay.core.loading",
     "load_run": "coplay.training.run",
     "make_game": "coplay.games.registry",
     "make_player": "coplay.training.players",

@@ -71,12 +71,13 @@ def adapt(
         coplay.adapt("runs/hop", ["nh", MyPlayer(), "random"], steps=2400)
     """
     focal = entry_of(player)
+    from_file = game is None
     if game is None:
         game, own = game_of_entry(focal)
         if own is not None and not game_fields:
             game = game_parts(game)[1](own)
     rest, of_game = game_fields_of(fields, game_fields)
-    name, game_config = game_and_config(game, of_game)
+    name, game_config = game_and_config(game, of_game, from_file)
     best = with_fields(BestResponseConfig(), _part(rest, "best"), "best")
     (config,) = share_fields(rest, AdaptConfig())
     request = make_request(

@@ -8,6 +8,7 @@ that steer a terminal.
 import json
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -67,7 +68,7 @@ def read_json(path: Path) -> dict[str, Any]:
     return data
 
 
-def read_field(data: dict[str, Any], name: str, kind: type, where: str) -> Any:
+def read_field(data: Mapping[Any, Any], name: Any, kind: type, where: str) -> Any:
     """A field of an object from a file; an error if it is missing or of another type."""
     value = data.get(name)
     wrong_bool = isinstance(value, bool) and kind is not bool
@@ -127,9 +128,10 @@ def check_folder(folder: Path) -> None:
 
 def is_below(path: Path, folder: Path) -> bool:
     """Whether a path, with all links followed, is a folder or lies in it."""
-    return os.path.realpath(path).startswith(os.path.join(os.path.realpath(folder), "")) or (
-        os.path.realpath(path) == os.path.realpath(folder)
-    )
+    try:
+        return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+    except (OSError, ValueError):  # no path at all
+        return False
 
 
 # --- what is shown -----------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from coplay.core.errors import UserError
 from coplay.core.files import write_json
 from coplay.core.game import Game
 from coplay.core.group import group_players
+from coplay.core.reading import check_folder, read_field, read_json
 from coplay.evaluation.adaptation.identity import identities
 from coplay.games.registry import game_parts
 from coplay.matches.match import play_match
@@ -86,10 +87,14 @@ def best_response(
     kept = folder / RESULT
     found: dict[str, Any] = {"finished": False, "stages": []}
     if kept.exists():
+        check_folder(folder)
         found = read_json(kept)
+    stages: list[dict[str, Any]] = read_field(found, "stages", list, str(kept))
+    for one in (*stages, *([found] if read_field(found, "finished", bool, str(kept)) else [])):
+        for name in ("reward", "stderr"):
+            read_field(one if isinstance(one, dict) else {}, name, float, str(kept))
     if found["finished"]:
         return found
-    stages: list[dict[str, Any]] = found["stages"]
     run = RunFolder(folder / "run")
     while not _settled(stages, config):
         steps = config.stage * (len(stages) + 1)

@@ -9,6 +9,8 @@ from functools import lru_cache
 from typing import Any
 
 from coplay.core.errors import UserError, how_to_install, unknown
+from coplay.core.loading import name_game
+from coplay.games.adapters.trusted import check_source
 from coplay.games.adapters.worker_game import WorkerConfig, WorkerGame, look_at_environment
 from coplay.games.adapters.workers.source import Source, accepts, parse_option
 
@@ -53,6 +55,7 @@ def from_pettingzoo(
     config = WorkerConfig(tuple(options), workers, timeout, strict, restart_workers)
     if name is None and module and function and _importable(make, module, function):
         rest = f"{module}:{function}"
+        name_game(f"{FAMILY}:{rest}")
         return _game(rest, Source(module, function), config)
     rest = name or (function if function and "<" not in function else "environment")
     _CALLABLES[rest] = Source("", "", pickled=_pickled(make))
@@ -100,9 +103,10 @@ def _game(rest: str, source: Source, config: WorkerConfig) -> WorkerGame:
         import gymnasium  # noqa: F401
     except ModuleNotFoundError:
         raise UserError(f"gymnasium is not installed: {INSTALL}") from None
-    if not source.pickled:
-        _check_function(name, source)
     source = Source(source.module, source.function, config.options, source.pickled)
+    if not source.pickled:
+        check_source(name, source)
+        _check_function(name, source)
     return look_at_environment(name, config, source, lambda env: _pictures(env, source))
 
 

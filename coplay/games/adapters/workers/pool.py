@@ -319,7 +319,7 @@ def _start(memory: int) -> WorkerHandle:
     given = (theirs.fileno(), memory, trace.fileno())
     path = json.dumps([os.path.abspath(entry) for entry in sys.path])
     process = subprocess.Popen(
-        [sys.executable, "-c", START, *map(str, given), path],
+        [sys.executable, "-P", "-c", START, *map(str, given), path],
         pass_fds=given,
         stdin=subprocess.DEVNULL,
         stdout=2,  # what environments print is no result of ours
