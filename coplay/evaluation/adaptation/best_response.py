@@ -25,7 +25,7 @@ from coplay.matches.match import play_match
 from coplay.nn.config import NetworkConfig
 from coplay.training.config import RunConfig, TrainConfig
 from coplay.training.players import make_player
-from coplay.training.run import RunFolder, make_game_of, read_json
+from coplay.training.run import RunFolder, make_game_of
 from coplay.training.trainer import Trainer, Watcher
 
 RESULT = "best_response.json"
