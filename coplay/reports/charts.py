@@ -71,7 +71,7 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     Names in it are shown as they are: a dollar sign begins no formula.
     """
     for text in figure.findobj(Text):
-        text.set_parse_math(False)  # type: ignore[attr-defined]
+        text.set_parse_math(False)
     with replacing(path) as unfinished:
         ending = os.path.splitext(path)[1][1:]
         figure.savefig(unfinished, format=ending or "png", dpi=DPI)
