@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-all lint results clean
+.PHONY: setup demo test test-all lint docs docs-serve results clean
 
 setup: .venv/ready
 
@@ -20,16 +20,23 @@ demo: setup
 	@echo "(to have the coplay command at hand: source .venv/bin/activate)"
 
 test: setup lint
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal -m 'not slow'
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal -m 'not slow and not docs'
 
 # Also the tests that take long: whole runs, every environment of a registry.
 test-all: setup lint
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal -m 'not docs'
 
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The site, in build/site; docs-serve also shows it on http://127.0.0.1:8000.
+docs: setup
+	$(BIN)/python -m tools.docs
+
+docs-serve: setup
+	$(BIN)/python -m tools.docs --serve
 
 # Which command, commit, seeds, machine and time gave each result; tables and pictures of the pages.
 results: setup

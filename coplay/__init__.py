@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from coplay.core.version import VERSION as __version__
 
 if TYPE_CHECKING:
+    from coplay.algorithms.registry import learner_parts as learner_parts
     from coplay.algorithms.registry import register_learner as register_learner
     from coplay.algorithms.registry import register_player as register_player
     from coplay.api.evaluating import adapt as adapt
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from coplay.core.game import Outcome as Outcome
     from coplay.core.group import Group as Group
     from coplay.core.learner import Learner as Learner
+    from coplay.core.loading import load as load
     from coplay.core.player import Insight as Insight
     from coplay.core.player import Player as Player
     from coplay.core.player import View as View
@@ -67,6 +69,8 @@ _WHERE = {
     "Insight": "coplay.core.player",
     "inspect": "coplay.api.models",
     "Learner": "coplay.core.learner",
+    "learner_parts": "coplay.algorithms.registry",
+    "load": "coplay.core.loading",
     "load_run": "coplay.training.run",
     "make_game": "coplay.games.registry",
     "make_player": "coplay.training.players",

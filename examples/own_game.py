@@ -33,6 +33,13 @@ class State(NamedTuple):
     time: jax.Array  # []
 
 
+def follower(game, state):
+    """A scripted player: walks towards the player of the next seat. It is seat 0 itself."""
+    ahead = (state.cell[1] - state.cell[0]) % game.config.cells
+    move = jnp.where(ahead == 0, 0, jnp.where(2 * ahead > game.config.cells, 1, 2))
+    return jnp.eye(game.actions)[jnp.where(state.alive[0], move, 0)]
+
+
 class Rendezvous(Game):
     config: RendezvousConfig = eqx.field(static=True)
     name, action_names = "rendezvous", ("stay", "left", "right")
@@ -73,6 +80,14 @@ class Rendezvous(Game):
 
     def permute_seats(self, state, order):
         return State(state.cell[order], state.alive[order], state.time)
+
+    @property
+    def scripted(self):
+        return {"follower": follower}
+
+    def text(self, state):  # how many players are on each cell
+        counts = [int((state.cell == cell).sum()) for cell in range(self.config.cells)]
+        return " ".join(str(count or ".") for count in counts)
 
 
 register_game(RendezvousConfig, Rendezvous)

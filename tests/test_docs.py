@@ -9,26 +9,23 @@ import shlex
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from coplay.algorithms.registry import LEARNERS, learner_parts
-from coplay.cli.arguments import parse_only
+from coplay.algorithms.registry import LEARNERS, PLAYERS, learner_parts
+from coplay.cli.arguments import declaration, parse_only
 from coplay.cli.main import run
+from coplay.core import loading
 from coplay.core.config import parse_fields
 from coplay.core.errors import UserError
-from coplay.games.registry import game_parts
+from coplay.games.registry import GAMES, game_parts
 from coplay.training.config import TrainConfig, run_defaults
 from coplay.training.run import RunFolder
+from tools.docs.command_line import all_options
+from tools.docs.source import HOME, Code, all_pages, lines_of_code, shown, text_of
 
-HOME = Path(__file__).parents[1]
-PAGES = [
-    HOME / "README.md",
-    *(path for path in [HOME / "CONTRIBUTING.md"] if path.exists()),
-    HOME / "benchmarks" / "README.md",
-    *sorted((HOME / "docs").glob("*.md")),
-]
+PAGES = all_pages()
 STAND_INS = {"COMMAND": "list", "PART": "goals", "PLAYER": "ppo", "RUN": "runs/ppo", "M": "0.5"}
 """Words in capitals that stand for any value of their kind -> one of these values."""
 PREFIXES = {
@@ -47,42 +44,9 @@ OF_OTHERS = re.compile(r"(baselines/MAPPO/)?mappo_rnn_(smax|mpe)\.py")
 """Files of JaxMARL."""
 
 
-class Code(NamedTuple):
-    """A piece of a page that is set as code. where: "file:line"."""
-
-    page: Path
-    line: int
-    text: str
-
-    @property
-    def where(self) -> str:
-        return f"{self.page.relative_to(HOME)}:{self.line}"
-
-
-def code_of(page: Path) -> Iterator[Code]:
-    """Lines of code blocks that are not Python, continued ones joined and without comments; and all
-    inline code, line breaks as spaces."""
-    text = page.read_text()
-    blocks = re.compile(r"^```(\w*)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
-    for block in blocks.finditer(text):
-        if block[1] == "python":
-            continue
-        first = text.count("\n", 0, block.start(2)) + 1
-        lines = block[2].splitlines()
-        while lines:
-            line, number = lines.pop(0), first
-            first += 1
-            while line.endswith("\\") and lines:
-                line, first = line[:-1] + lines.pop(0), first + 1
-            yield Code(page, number, re.sub(r"(^|\s)#\s.*", "", line).strip())
-    prose = blocks.sub(lambda block: "\n" * block[0].count("\n"), text)
-    for span in re.finditer(r"`([^`]+)`", prose):
-        yield Code(page, prose.count("\n", 0, span.start()) + 1, " ".join(span[1].split()))
-
-
 @cache
 def all_code() -> list[Code]:
-    return [code for page in PAGES for code in code_of(page)]
+    return [code for page in PAGES for code in lines_of_code(page)]
 
 
 # --- commands -----------------------------------------------------------------------------------
@@ -91,7 +55,7 @@ def all_code() -> list[Code]:
 @cache
 def shorthands(page: Path) -> dict[str, str]:
     """Words in capitals that a page defines: `WORD` stands for `these options`."""
-    pairs = re.findall(r"`([A-Z]+)`\s+(?:stands\s+)?for\s+`([^`]+)`", page.read_text())
+    pairs = re.findall(r"`([A-Z]+)`\s+(?:stands\s+)?for\s+`([^`]+)`", text_of(page))
     return {word: " ".join(meaning.split()) for word, meaning in pairs}
 
 
@@ -113,8 +77,8 @@ def spelled_out(code: Code) -> list[str]:
 
 
 @cache
-def commands() -> list[tuple[Code, list[str]]]:
-    """All commands of coplay that pages show, with their arguments."""
+def commands() -> list[tuple[Code, list[str], bool]]:
+    """All commands of coplay that pages show, their arguments, whether they are only named."""
     found = []
     for code in all_code():
         first, _, rest = code.text.partition(" ")
@@ -125,7 +89,7 @@ def commands() -> list[tuple[Code, list[str]]]:
             mentioned = not any(word.startswith("-") for word in words[1:]) and (
                 len(words) <= 1 + (words[0] in PARTS)
             )
-            found.append((code, [*words, "--help"] if mentioned else words))
+            found.append((code, words, mentioned))
     return found
 
 
@@ -133,7 +97,7 @@ def commands() -> list[tuple[Code, list[str]]]:
 def makers() -> dict[str, tuple[str, str]]:
     """Run -> (player, game) of the command that trains it."""
     found = {}
-    for _, words in commands():
+    for _, words, _ in commands():
         if words[:1] == ["train"] and "--out" in words[:-1] and words[1] in LEARNERS:
             game = words[words.index("--game") + 1] if "--game" in words else "stag-hunt"
             found[words[words.index("--out") + 1]] = words[1], game
@@ -164,12 +128,48 @@ def make_runs(words: list[str]) -> None:
         RunFolder(path).write_config(config)
 
 
-def fault(words: list[str]) -> str:
-    """What is wrong with a command line; empty if nothing is."""
+@pytest.fixture(autouse=True, scope="module")
+def parsers_are_made_once() -> Iterator[None]:
+    """To make a parser takes a hundred times as long as to parse: commands that are read by one
+    class with the same defaults share it."""
+    from tyro._parsers import ParserSpecification
+
+    make, made = ParserSpecification.from_callable_or_type, {}
+
+    def remembered(kind: Any, *rest: Any, **how: Any) -> Any:
+        if how.get("intern_prefix") != "":
+            return make(kind, *rest, **how)
+        key = repr((kind, how["default_instance"], how["description"]))
+        if key not in made:
+            made[key] = make(kind, *rest, **how)
+        return made[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ParserSpecification, "from_callable_or_type", staticmethod(remembered))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def examples_are_loaded() -> Iterator[None]:
+    """Commands with `--load` name games, players and learners of the examples."""
+    tables: list[Any] = [LEARNERS, PLAYERS, GAMES]
+    before, loaded = [dict(table) for table in tables], list(loading._LOADED)
+    for name in ("own_game", "own_learner", "own_partner"):
+        loading.load(str(HOME / "examples" / f"{name}.py"))
+    yield
+    for table, entries in zip(tables, before, strict=True):
+        table.clear()
+        table.update(entries)
+    loading._LOADED[:] = loaded
+
+
+def fault(words: list[str], only_named: bool = False) -> str:
+    """What is wrong with a command line; empty if nothing is. only_named: it lacks what it needs,
+    so its first words are looked at alone."""
     said = io.StringIO()
     try:
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            parse_only(run, words)
+            (declaration if only_named else parse_only)(run, words)
     except SystemExit as stop:
         if stop.code:
             return " ".join(re.sub(r"[^\x20-\x7e]|-{3,}", " ", said.getvalue()).split())[:300]
@@ -180,11 +180,12 @@ def fault(words: list[str]) -> str:
 def test_commands_parse(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "500")
+    (tmp_path / "examples").symlink_to(HOME / "examples")
     faults = []
-    for code, words in commands():
+    for code, words, mentioned in commands():
         if code.page == page:
             make_runs(words)
-            if said := fault(words):
+            if said := fault(words, mentioned):
                 faults.append(f"{code.where}: coplay {' '.join(words)}\n    {said}")
     assert not faults, "\n" + "\n".join(faults)
 
@@ -195,6 +196,8 @@ def test_wrong_commands_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert fault(["play", "--seatings", "ns,ns,ns,ns"])
     assert fault(["train", "ppo", "--copies", "many"])
     assert not fault(["train", "ppo", "--copies", "8"])
+    assert fault(["inspect", "goal"], only_named=True)
+    assert not fault(["inspect"], only_named=True) and not fault(["adapt"], only_named=True)
     assert not list(tmp_path.iterdir()), "nothing is run"
 
 
@@ -218,27 +221,6 @@ def test_fields_of_runs_are_there() -> None:
     assert not faults, "\n" + "\n".join(faults)
 
 
-@cache
-def options() -> set[str]:
-    """Every option of every command, with every learner and every game of our own."""
-    lines = [
-        *(["train", player] for player in LEARNERS),
-        *(["play", "--game", game] for game in ("stag-hunt", "snowdrift", "identity")),
-        *(["play", "--game", game] for game in ("hidden-target", "smax:3m")),
-        ["play", "--game", "pettingzoo:mpe2.simple_spread_v3"],
-        *(["audit", part] for part in ("seats", "wiring")),
-        *(["pretrain", part] for part in ("goals", "world-model")),
-        *(["bench", *part] for part in ([], ["search"], ["hop-plus"])),
-        *([name] for name in ("collect", "watch", "list", "compare")),
-        *(["inspect", "goals"], ["adapt", "ppo"]),
-    ]
-    said = io.StringIO()
-    for line in lines:
-        with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
-            run([*line, "--help"])
-    return set(re.findall(r"--[a-z][\w.-]*", said.getvalue()))
-
-
 def options_of_scripts() -> set[str]:
     """Options that the benchmarks declare, as text or as fields of a dataclass."""
     texts = [path.read_text() for path in (HOME / "benchmarks").glob("*.py")]
@@ -247,10 +229,9 @@ def options_of_scripts() -> set[str]:
     return declared | {f"--{name.replace('_', '-')}" for name in fields}
 
 
-def test_options_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_are_there() -> None:
     """Inline code that begins with an option: each of its options is one of some command."""
-    monkeypatch.setenv("COLUMNS", "500")
-    known = options() | options_of_scripts() | {"--help", "--version"}
+    known = all_options() | options_of_scripts()
     faults = [
         f"{code.where}: no command has {name}"
         for code in all_code()
@@ -271,7 +252,7 @@ def test_options_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
 def files() -> list[str]:
     folders = ("coplay", "tests", "examples", "benchmarks")
     paths = (path for folder in folders for path in (HOME / folder).rglob("*.py"))
-    return [str(path.relative_to(HOME)) for path in paths]
+    return ["setup.py", *(str(path.relative_to(HOME)) for path in paths)]
 
 
 def test_files_are_there() -> None:
@@ -306,32 +287,36 @@ def test_names_are_there() -> None:
     """Dotted names such as `coplay.play`, in prose and in Python alike."""
     faults = []
     for page in PAGES:
-        for number, line in enumerate(page.read_text().splitlines(), 1):
+        for number, line in enumerate(text_of(page).splitlines(), 1):
             for name in re.findall(r"(?<![\w/.-])coplay(?:\.[A-Za-z_]\w*)+", line):
                 if not exists(name):
-                    faults.append(f"{page.relative_to(HOME)}:{number}: there is no {name}")
+                    faults.append(f"{shown(page)}:{number}: there is no {name}")
     assert not faults, "\n" + "\n".join(faults)
 
 
 @cache
-def members() -> dict[str, set[str]]:
-    """Class of the package -> what it and its bases define."""
-    found: dict[str, set[str]] = {}
-    bases: dict[str, set[str]] = {}
-    for name in files():
-        for node in ast.walk(ast.parse((HOME / name).read_text())):
-            if isinstance(node, ast.ClassDef) and name.startswith("coplay/"):
-                own = found.setdefault(node.name, set())
-                bases.setdefault(node.name, set()).update(map(base_name, node.bases))
-                for part in ast.walk(node):
-                    if isinstance(part, ast.FunctionDef):
-                        own.add(part.name)
-                    elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
-                        own.add(part.id)
-    for _ in range(4):  # no class has more generations
-        for name, own in found.items():
-            own.update(*(found.get(base, set()) for base in bases[name]))
-    return found
+def homes() -> dict[str, Path]:
+    """Class of the package -> its file."""
+    return {
+        name: HOME / file
+        for file in files()
+        if file.startswith("coplay/")
+        for name in re.findall(r"^class (\w+)", (HOME / file).read_text(), re.MULTILINE)
+    }
+
+
+@cache
+def members(name: str) -> frozenset[str]:
+    """What a class of the package and its bases define; nothing for another class."""
+    if name not in homes():
+        return frozenset()
+    tree = ast.parse(homes()[name].read_text())
+    (own,) = (n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == name)
+    found = {node.name for node in own.body if isinstance(node, ast.FunctionDef)}
+    for node in own.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        found |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return frozenset(found).union(*(members(base_name(base)) for base in own.bases))
 
 
 def base_name(base: ast.expr) -> str:
@@ -344,7 +329,7 @@ def test_members_are_there() -> None:
     faults = []
     for code in all_code():
         found = re.match(r"([A-Z][a-z]\w+|game)\.(\w+)(\(.*\))?$", code.text)
-        if found and found[2] not in members().get(found[1].replace("game", "Game"), set()):
+        if found and found[2] not in members(found[1].replace("game", "Game")):
             faults.append(f"{code.where}: there is no {code.text}")
     assert not faults, "\n" + "\n".join(faults)
 
@@ -352,21 +337,8 @@ def test_members_are_there() -> None:
 def test_links_lead_somewhere() -> None:
     faults = []
     for page in PAGES:
-        for number, line in enumerate(page.read_text().splitlines(), 1):
+        for number, line in enumerate(text_of(page).splitlines(), 1):
             for target in re.findall(r"\]\(([^)#\s]+)", line):
                 if "://" not in target and not (page.parent / target).exists():
-                    faults.append(f"{page.relative_to(HOME)}:{number}: there is no {target}")
+                    faults.append(f"{shown(page)}:{number}: there is no {target}")
     assert not faults, "\n" + "\n".join(faults)
-
-
-# --- the tutorial -------------------------------------------------------------------------------
-
-
-def test_the_tutorial_is_its_example_from_top_to_bottom() -> None:
-    page = (HOME / "docs" / "own-game.md").read_text()
-    code = (HOME / "examples" / "own_game.py").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    # A page shows methods without the indentation of their class.
-    shown = [line.strip() for block in blocks for line in block.splitlines() if line]
-    assert shown == [line.strip() for line in code.splitlines() if line]
-    assert len(code.splitlines()) < 90

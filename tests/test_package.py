@@ -1,7 +1,9 @@
 """What an installation holds: the extras may be missing, and the wheel plays games without them."""
 
+import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -45,7 +47,7 @@ def test_extras_are_no_dependencies() -> None:
 def test_mctx_backend_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     assert with_fields(HOPConfig(), {BACKEND: "mctx"}) != HOPConfig()
     monkeypatch.setitem(sys.modules, "mctx", None)
-    with pytest.raises(UserError, match=r"pip install 'coplay\[mctx\]'"):
+    with pytest.raises(UserError, match=r"pip install -e '\.\[mctx\]'"):
         with_fields(HOPConfig(), {BACKEND: "mctx"})
 
 
@@ -68,7 +70,7 @@ sys.exit(run(["train", "hop", "--{BACKEND.replace("_", "-")}", "mctx", "--out", 
         text=True,
     )
     assert result.returncode == 2, result.stderr
-    assert "coplay[mctx]" in result.stderr
+    assert ".[mctx]" in result.stderr
     assert "Traceback" not in result.stderr
     assert not (tmp_path / "run").exists()
 
@@ -93,7 +95,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = folder / "source"
     ignored: Callable = shutil.ignore_patterns("__pycache__")
     shutil.copytree(HOME / "coplay", source / "coplay", ignore=ignored)
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(HOME / name, source)
     run_pip(Path(sys.executable), "wheel", "--no-deps", "--wheel-dir", str(folder), str(source))
     (built,) = folder.glob("*.whl")
@@ -128,3 +130,16 @@ def test_the_wheel_plays_a_game_without_extras(wheel: Path, tmp_path: Path) -> N
     where = output(python, "-c", "import coplay; print(coplay.__file__)")
     assert Path(where.strip()).is_relative_to(home)
     assert (Path(where.strip()).parent / "py.typed").exists()
+
+
+def test_the_page_on_an_index_has_no_broken_pictures_and_links() -> None:
+    readme_renderer = pytest.importorskip("readme_renderer.markdown")
+    spec = importlib.util.spec_from_file_location("setup_file", HOME / "setup.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    page = readme_renderer.render(module.index_page((HOME / "README.md").read_text()))
+    assert page is not None and "<table>" in page and "<h2" in page
+    assert "<img" not in page
+    links = re.findall(r'href="([^"]+)"', page)
+    assert links and all(link.startswith(("http", "#")) for link in links), links

@@ -17,7 +17,7 @@ from coplay.algorithms.ppo.config import PPOConfig, RecurrentPPOConfig
 from coplay.algorithms.ppo.learner import PPO
 from coplay.algorithms.ppo.recurrent import RecurrentPPO
 from coplay.algorithms.scripted import Scripted
-from coplay.core.errors import OWN, UserError, unknown
+from coplay.core.errors import OWN, UserError, unknown, wrong_signature
 from coplay.core.game import ScriptedPolicy
 from coplay.core.learner import Learner
 from coplay.core.player import Player
@@ -59,7 +59,16 @@ def register_learner(name: str, config: type, learner: Callable[..., Learner]) -
 
 
 def learner_parts(name: str) -> tuple[type, Callable[..., Learner]]:
-    """The configuration and the class of a learner, or an error with the nearest name."""
+    """The configuration and the class of a learner by its name; both can be derived from.
+
+    PPOConfig, PPO = coplay.learner_parts("ppo")
+
+    class Bolder(PPO):
+        def player(self, state, seat, greedy=True):
+            return super().player(state, seat, greedy)
+
+    coplay.register_learner("bolder", PPOConfig, Bolder)
+    """
     if name not in LEARNERS:
         raise UserError(f"{unknown('player to train', name, LEARNERS)}; {OWN.format('learner')}")
     return LEARNERS[name]
@@ -114,6 +123,9 @@ def _as_player(player: Any) -> Player:
     if isinstance(player, type) and issubclass(player, Player):
         return player()
     if callable(player) and not isinstance(player, type):
+        name = getattr(player, "__name__", repr(player))
+        if wrong := wrong_signature(f"scripted player '{name}'", player, "game", "state"):
+            raise UserError(wrong)
         return Scripted(player)
     raise UserError(
         f"{player!r} is no player: give a coplay.Player, or a function (game, ego_state) -> "

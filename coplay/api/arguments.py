@@ -8,6 +8,7 @@ from coplay.algorithms.registry import entry_of
 from coplay.core.config import leaves, with_fields
 from coplay.core.errors import UserError, unknown
 from coplay.core.game import Game, ScriptedPolicy
+from coplay.core.loading import name_game
 from coplay.core.player import Player
 from coplay.games.registry import game_parts
 from coplay.reports.progress import ProgressLine
@@ -23,12 +24,16 @@ def seating_text(seating: str | Sequence[Entry]) -> str:
     return seating if isinstance(seating, str) else ",".join(map(entry_of, seating))
 
 
-def game_and_config(game: str | Game, fields: Mapping[str, Any] | None) -> tuple[str, Any]:
+def game_and_config(
+    game: str | Game, fields: Mapping[str, Any] | None, from_file: bool = False
+) -> tuple[str, Any]:
     """The name and the configuration of a game, from which a run can make it again.
 
-    game: a name, or a game that is known by its name.
+    game: a name, or a game that is known by its name. from_file: the name is not the user's.
     """
     if isinstance(game, str):
+        if not from_file:
+            name_game(game, (fields or {}).get("options", ()))
         return game, with_fields(game_parts(game)[0](), fields or {}, f"game '{game}'")
     config = getattr(game, "config", None)
     if type(config) is not game_parts(game.name)[0]:

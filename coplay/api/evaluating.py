@@ -13,7 +13,7 @@ from coplay.api.arguments import (
     share_fields,
     watching,
 )
-from coplay.core.config import with_fields
+from coplay.core.config import PositiveFloat, PositiveInt, checked, with_fields
 from coplay.core.errors import UserError
 from coplay.core.files import new_folder, write_json
 from coplay.core.game import Game
@@ -71,12 +71,13 @@ def adapt(
         coplay.adapt("runs/hop", ["nh", MyPlayer(), "random"], steps=2400)
     """
     focal = entry_of(player)
+    from_file = game is None
     if game is None:
         game, own = game_of_entry(focal)
         if own is not None and not game_fields:
             game = game_parts(game)[1](own)
     rest, of_game = game_fields_of(fields, game_fields)
-    name, game_config = game_and_config(game, of_game)
+    name, game_config = game_and_config(game, of_game, from_file)
     best = with_fields(BestResponseConfig(), _part(rest, "best"), "best")
     (config,) = share_fields(rest, AdaptConfig())
     request = make_request(
@@ -191,6 +192,8 @@ def audit_seats(
 
         assert coplay.audit_seats("ppo", "stag-hunt")["verdict"] == "pass"
     """
+    checked(PositiveFloat, advantage, "advantage")
+    checked(PositiveInt, episodes, "episodes")
     rest, of_game = game_fields_of(fields, game_fields)
     name, game_config = game_and_config(game, of_game)
     usual = RunConfig(steps=300_000, seeds=8)

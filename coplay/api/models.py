@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from coplay.api.arguments import Entry, game_and_config, seating_text, share_fields, watching
 from coplay.core.compilation import use_cache
-from coplay.core.config import with_fields
+from coplay.core.config import PositiveInt, Seed, checked, with_fields
 from coplay.core.errors import UserError, unknown
 from coplay.core.game import Game
 from coplay.matches.dataset import Dataset, load_dataset, refuse_if_taken, save_dataset
@@ -44,6 +44,8 @@ def collect(
 
         coplay.collect("data/small", "stag-hunt", ["ns", "nh", MyPlayer()], samples=20_000)
     """
+    checked(PositiveInt, samples, "samples")
+    checked(Seed, seed, "seed")
     name, config = game_and_config(game, game_fields)
     dataset = collect_dataset(Path(out), name, config, seating_text(mix), samples, seed)
     return dataset.about() | {"out": str(out)}
@@ -116,6 +118,8 @@ def inspect(
     """
     if part not in INSPECTED:
         raise unknown("part to inspect", part, INSPECTED)
+    checked(PositiveInt, samples, "samples")
+    checked(Seed, seed, "seed")
     use_cache()
     folder = Path(out) if out is not None else Path(run) / f"inspect-{part}"
     if folder.exists() and not folder.is_dir():

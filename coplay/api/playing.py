@@ -6,6 +6,7 @@ from typing import Any
 from coplay.algorithms.registry import entry_of
 from coplay.api.arguments import Entry, seating_text
 from coplay.core.compilation import use_cache
+from coplay.core.config import PositiveInt, Seed, checked
 from coplay.core.game import Game
 from coplay.core.group import Group, group_players
 from coplay.evaluation.cross_play import cross_play as cross_play_of
@@ -35,6 +36,7 @@ def play(
         coplay.play("stag-hunt", ["runs/ppo", "ns", MyPlayer(), "random"], episodes=2000)
     """
     use_cache()
+    _check(episodes, seed, copies)
     game = make_game(game) if isinstance(game, str) else game
     entries, groups = _seated(game, seating, greedy)
     return play_match(game, groups, episodes, seed, copies).record(game.name, entries)
@@ -57,6 +59,7 @@ def cross_play(
         coplay.cross_play("stag-hunt", ["runs/ppo", "runs/hop", "ns"])
     """
     use_cache()
+    _check(episodes, seed, copies)
     game = make_game(game) if isinstance(game, str) else game
     entries = [entry_of(player) for player in players]
     return cross_play_of(game, entries, episodes, seed, copies, greedy, say).as_json()
@@ -81,6 +84,7 @@ def episodes(
                 print(step.insights[0].goal)
     """
     use_cache()
+    _check(episodes, seed)
     game = make_game(game) if isinstance(game, str) else game
     _, groups = _seated(game, seating, greedy)
     return play_steps(game, groups, episodes, seed)
@@ -93,3 +97,9 @@ def _seated(
     entries = split_seating(seating_text(seating), game)
     players = [make_player(entry, game, seat, greedy) for seat, entry in enumerate(entries)]
     return entries, group_players(players)
+
+
+def _check(episodes: int, seed: int, copies: int | None = None) -> None:
+    checked(PositiveInt, episodes, "episodes")
+    checked(Seed, seed, "seed")
+    checked(PositiveInt | None, copies, "copies")

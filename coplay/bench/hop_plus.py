@@ -16,6 +16,7 @@ from coplay.algorithms.hop_plus.config import HopPlusConfig, ImaginationConfig
 from coplay.algorithms.hop_plus.learner import HopPlus
 from coplay.algorithms.hop_plus.models import HopPlusData, HopPlusState
 from coplay.bench.measure import Work, measure
+from coplay.core.config import PositiveInt, Share
 from coplay.core.game import Game
 from coplay.games.registry import make_game
 from coplay.matches.rollout import rollout
@@ -31,13 +32,13 @@ class HopPlusBenchArguments:
 
     game: str = "stag-hunt"
     """The game by name, as it is by default."""
-    imagination: tuple[float, ...] = (0.0, 0.5)
+    imagination: tuple[Share, ...] = (0.0, 0.5)
     """Shares of imagined steps to measure with, one after the other."""
-    copies: int = 256
+    copies: PositiveInt = 256
     """Game copies."""
-    rollout: int = 32
+    rollout: PositiveInt = 32
     """Steps of each between two updates."""
-    repeats: int = 5
+    repeats: PositiveInt = 5
     """Interleaved repetitions; the median counts."""
     json: bool = False
     """Print {"rows": […]} on standard output."""

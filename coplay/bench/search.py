@@ -16,6 +16,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
 from rich.table import Table
 
 from coplay.bench.measure import Work, measure, peak_memory_mb
+from coplay.core.config import PositiveInt
 from coplay.core.errors import UserError
 from coplay.core.game import Game, State
 from coplay.games.registry import make_game
@@ -47,7 +48,7 @@ class SearchBenchArguments:
     """Trees searched at once, as 16,256,1024."""
     simulations: str = "32"
     """Simulations of each tree, as 8,32,200."""
-    repeats: int = 7
+    repeats: PositiveInt = 7
     """Interleaved repetitions; the median counts."""
     json: bool = False
     """Print {"rows": […]} on standard output."""

@@ -27,6 +27,7 @@ from coplay.bench.jaxmarl import jaxmarl_stepping
 from coplay.bench.measure import Speed, Work, measure, peak_memory_mb
 from coplay.bench.teams import team_training
 from coplay.bench.workers import worker_rows
+from coplay.core.config import PositiveInt
 from coplay.core.game import Game
 from coplay.core.group import group_players
 from coplay.games.registry import make_game
@@ -46,11 +47,11 @@ COPIES, ROLLOUT, EPOCHS, MINIBATCHES = 256, 32, 4, 4
 class BenchArguments:
     """Throughput on this machine, each figure beside its limit measured in the same run."""
 
-    boards: tuple[int, ...] = (4, 8)
+    boards: tuple[PositiveInt, ...] = (4, 8)
     """Side lengths of the Stag Hunt boards."""
-    seeds: int = 4
+    seeds: PositiveInt = 4
     """How many seeds the row of several seeds trains."""
-    repeats: int = 5
+    repeats: PositiveInt = 5
     """Interleaved repetitions; the median counts."""
     hop: bool = True
     """Also measure decisions of HOP, as it learns and as it plays."""
@@ -65,7 +66,7 @@ class BenchArguments:
     teams: tuple[str, ...] = ()
     """Also train MAPPO and HyperMAPPO on these games in the settings of JaxMARL's own MAPPO script,
     each beside feed-forward MAPPO: for instance jaxmarl:MPE_simple_spread_v3 smax:3m."""
-    team_copies: int = 64
+    team_copies: PositiveInt = 64
     """Game copies of these."""
     json: bool = False
     """Print {"rows": […]} on standard output."""

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import tyro
 
+from coplay.core.compilation import check_backend
+from coplay.core.config import check_fields
 from coplay.core.errors import UserError, unknown
 
 LOAD = """
@@ -14,7 +16,7 @@ Every command takes --load FILE_OR_MODULE, as often as needed: a Python file or 
 registers games, players or learners of your own (coplay.register_game, …) before the command
 runs."""
 
-_only_parse = ContextVar("only_parse", default=False)
+_until: ContextVar[Literal["declared", "parsed", "done"]] = ContextVar("until", default="done")
 
 
 def option(arguments: list[str], name: str) -> str | None:
@@ -60,9 +62,16 @@ def take_loads(arguments: list[str]) -> tuple[list[str], list[str]]:
     return loads, rest
 
 
-def parse(kind: Any, arguments: list[str], command: str, default: Any = None) -> Any:
-    """The arguments as a dataclass; wrong ones end the program with code 2 and a message."""
+def parse(
+    kind: Any, arguments: list[str], command: str, default: Any = None, computes: bool = True
+) -> Any:
+    """The arguments as a dataclass; wrong ones end the program with code 2 and a message.
+
+    computes: the command needs JAX, which must be able to compute.
+    """
     words = getattr(kind, "__origin__", kind).__doc__ or ""
+    if _until.get() == "declared":
+        raise _DeclaredOnly(Declaration(kind, default, f"coplay {command}", words))
     given = tyro.cli(
         kind,
         args=arguments,
@@ -70,26 +79,64 @@ def parse(kind: Any, arguments: list[str], command: str, default: Any = None) ->
         description=words + LOAD,
         **({} if default is None else {"default": default}),
     )
-    if _only_parse.get():
-        raise ParsedOnly
+    check_fields(given)
+    if _until.get() == "parsed":
+        raise _ParsedOnly
+    if computes:
+        check_backend()
     return given
 
 
-class ParsedOnly(Exception):
+class Declaration(NamedTuple):
+    """What a command line is read by. kind: a dataclass, perhaps generic. default: an instance with
+    the values where nothing is said, or None. command: as users write it. words: what it does."""
+
+    kind: Any
+    default: Any
+    command: str
+    words: str
+
+
+class _DeclaredOnly(Exception):
+    """Nothing but the declaration was asked for."""
+
+    def __init__(self, declaration: Declaration) -> None:
+        super().__init__(declaration.command)
+        self.declaration = declaration
+
+
+class _ParsedOnly(Exception):
     """The arguments are right, and nothing else was asked for."""
 
 
 def parse_only(run: Callable[[list[str]], int], arguments: list[str]) -> None:
     """Parse a command line as `run` would, and do nothing more; `SystemExit` if it is wrong."""
-    before = _only_parse.set(True)
+    before = _until.set("parsed")
     try:
         code = run(arguments)
-    except ParsedOnly:
+    except _ParsedOnly:
         return
     finally:
-        _only_parse.reset(before)
+        _until.reset(before)
     if code:
         raise SystemExit(code)
+
+
+def declaration(run: Callable[[list[str]], int], arguments: list[str]) -> Declaration | None:
+    """By what `run` would parse a command line; the command does nothing.
+
+    None: more words are needed to tell. `SystemExit` if the words are wrong.
+    """
+    before = _until.set("declared")
+    try:
+        code = run(arguments)
+    except _DeclaredOnly as found:
+        return found.declaration
+    finally:
+        _until.reset(before)
+    if code:
+        raise SystemExit(code)
+    return None
 
 
 def named_part(arguments: list[str], command: str, valid: Any) -> tuple[str | None, list[str]]:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Generic, TypeVar
 import tyro
 
 from coplay.cli.arguments import for_game, option, parse
+from coplay.core.config import PositiveFloat, PositiveInt, Seed
 from coplay.core.files import new_folder
 
 GameConfig = TypeVar("GameConfig")
@@ -23,22 +24,22 @@ class AuditSeatsArguments(Generic[GameConfig, LearnerConfig]):
     """The game by name; its own fields are --game.FIELD."""
     player: str = "ppo"
     """The learner by name; its own fields are options as in coplay train."""
-    steps: int = 300_000
+    steps: PositiveInt = 300_000
     """Game steps of each training run."""
-    seeds: int = 8
+    seeds: PositiveInt = 8
     """Seeds of each training run."""
-    seed: int = 0
+    seed: Seed = 0
     """First seed of all randomness."""
-    copies: int = 256
+    copies: PositiveInt = 256
     """Game copies played at once."""
-    rollout: int = 32
+    rollout: PositiveInt = 32
     """Steps every copy plays between two updates."""
     among: str = ""
     """Player of the other seats while one learner moves through all of them; default: the game's
     first scripted player."""
-    advantage: float = 0.02
+    advantage: PositiveFloat = 0.02
     """Smallest advantage of one seat, as a share of the reward, that must not be missed."""
-    episodes: int = 2_000_000
+    episodes: PositiveInt = 2_000_000
     """Episodes at most, for each player in the test of the seats' worth."""
     keep_going: bool = False
     """Train also if a fault is found before."""

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Generic, TypeVar
 import tyro
 
 from coplay.cli.arguments import for_game, option, parse
+from coplay.core.config import Seed
 from coplay.core.files import new_folder
 
 GameConfig = TypeVar("GameConfig")
@@ -23,7 +24,7 @@ class AuditWiringArguments(Generic[GameConfig, LearnerConfig]):
     """The game by name; its own fields are --game.FIELD."""
     player: str = "ppo"
     """The learner by name; its own fields are options as in coplay train."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of all randomness."""
     out: Path | None = None
     """Folder for the page; default: a new one below runs/."""

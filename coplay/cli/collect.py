@@ -7,6 +7,7 @@ from typing import Annotated, Any, Generic, TypeVar
 import tyro
 
 from coplay.cli.arguments import option, parse
+from coplay.core.config import PositiveInt, Seed
 
 GameConfig = TypeVar("GameConfig")
 
@@ -20,9 +21,9 @@ class CollectArguments(Generic[GameConfig]):
     """The game by name; its own fields are --game.FIELD."""
     mix: str = "ns,nh,random"
     """Players; each seat's is drawn uniformly from them, anew for each episode."""
-    samples: int = 107_010
+    samples: PositiveInt = 107_010
     """How many samples: steps of a seat while it is in the game."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of all randomness."""
     out: Path = tyro.MISSING
     """Folder of the new dataset."""

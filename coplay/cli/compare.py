@@ -26,6 +26,6 @@ def run(arguments: list[str]) -> int:
     from coplay.api.evaluating import compare
     from coplay.reports.compare import print_comparison
 
-    given = parse(CompareArguments, arguments, "compare")
+    given = parse(CompareArguments, arguments, "compare", computes=False)
     print_comparison(compare(given.runs, given.out), given.out, given.json)
     return 0

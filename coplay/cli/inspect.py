@@ -7,6 +7,7 @@ from typing import Annotated
 import tyro
 
 from coplay.cli.arguments import named_part, parse
+from coplay.core.config import PositiveInt, Seed
 
 
 @dataclass(frozen=True)
@@ -17,12 +18,12 @@ class InspectArguments:
     """Folder of the model (coplay pretrain), or of a run of hop-plus."""
     data: Path | None = None
     """Dataset to look at it with; default: what was held out of the one it was trained on."""
-    samples: int = 20_000
+    samples: PositiveInt = 20_000
     """With a run and without a dataset: how many samples to play for."""
     mix: str = ""
     """With a run and without a dataset: the players to play with, e.g. ns,nh,random; default: the
     game's scripted ones."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of all randomness."""
     out: Path | None = None
     """Folder to write; default: inspect-PART in the folder of the model."""

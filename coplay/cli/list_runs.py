@@ -23,6 +23,6 @@ def run(arguments: list[str]) -> int:
     """coplay list [FOLDER]"""
     from coplay.reports.results import print_runs
 
-    given = parse(ListArguments, arguments, "list")
+    given = parse(ListArguments, arguments, "list", computes=False)
     print_runs(given.folder, given.json)
     return 0

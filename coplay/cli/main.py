@@ -5,9 +5,10 @@ import sys
 from dataclasses import dataclass
 from importlib import import_module
 
-from coplay.cli.arguments import option, take_loads
+from coplay.cli.arguments import option, take_loads, values
 from coplay.core.errors import Interrupted, RunStopped, UserError, WorkerFailed, unknown
-from coplay.core.loading import load, look_in_current_folder
+from coplay.core.loading import load, look_in_current_folder, name_game
+from coplay.core.reading import shown
 from coplay.core.version import VERSION
 
 
@@ -85,9 +86,11 @@ def run(arguments: list[str]) -> int:
         command = COMMANDS[arguments[0]]
         for name in loads:
             load(name)
-        if (option(arguments, "game") or "").startswith("pettingzoo:"):
-            # Only what a user names makes the current folder importable, never a run's files.
-            look_in_current_folder()
+        if game := option(arguments, "game"):
+            name_game(game, values(arguments, "game.options"))
+            if game.startswith("pettingzoo:"):
+                # Only what a user names makes the current folder importable, never a run's files.
+                look_in_current_folder()
         return import_module(f"coplay.cli.{command.module}").run(arguments[1:])
     except UserError as error:
         return failed(str(error), 2)
@@ -101,8 +104,8 @@ def run(arguments: list[str]) -> int:
 
 
 def failed(message: str, code: int) -> int:
-    """Tell the user; the exit code."""
-    print(f"coplay: {message}", file=sys.stderr)
+    """Tell the user; the exit code. A message may quote a file."""
+    print(f"coplay: {shown(message)}", file=sys.stderr)
     return code
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Generic, TypeVar
 import tyro
 
 from coplay.cli.arguments import option, parse, values
+from coplay.core.config import PositiveInt, Seed
 from coplay.core.errors import UserError
 
 GameConfig = TypeVar("GameConfig")
@@ -28,11 +29,11 @@ class PlayArguments(Generic[GameConfig]):
     game_name: Annotated[str, tyro.conf.arg(name="game")] = "stag-hunt"
     """The game by name; its own fields are --game.FIELD. Default: the game of the first run that
     is named, else stag-hunt."""
-    episodes: int = 1000
+    episodes: PositiveInt = 1000
     """How many episodes; in cross-play, for each pair."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of all randomness."""
-    copies: int | None = None
+    copies: PositiveInt | None = None
     """Game copies the episodes are spread over (default: up to 1024, of environments in worker
     processes up to 64); each plays its share one episode after the other, which matters for
     players that remember."""

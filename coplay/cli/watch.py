@@ -7,6 +7,7 @@ from typing import Annotated
 import tyro
 
 from coplay.cli.arguments import parse
+from coplay.core.config import PositiveFloat, Seed
 
 
 @dataclass(frozen=True)
@@ -19,11 +20,11 @@ class WatchArguments:
     """Write a GIF to this file; without it the episode is shown in the terminal."""
     seating: str = ""
     """Who plays (default: as at the end of the run)."""
-    seed: int = 0
+    seed: Seed = 0
     """Which episode."""
     greedy: bool = False
     """Trained players take their most probable action instead of sampling."""
-    fps: float = 3.0
+    fps: PositiveFloat = 3.0
     """Frames per second."""
 
 

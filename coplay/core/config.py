@@ -11,9 +11,11 @@ there and nowhere else (`from_` is `from`).
 """
 
 import dataclasses
+import functools
+import math
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
@@ -21,6 +23,9 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 from coplay.core.errors import UserError, unknown
 
 T = TypeVar("T")
+
+LARGEST = 10**15
+"""No whole number is greater: sums and products of several stay what they are in 64 bits."""
 
 
 # --- what fields say about themselves ----------------------------------------------------------
@@ -45,16 +50,21 @@ class Range(NamedTuple):
     def __str__(self) -> str:
         words = []
         if self.above is not None:
-            words.append(f"above {self.above:g}")
+            words.append(f"above {_digits(self.above)}")
         if self.least is not None and self.most is not None:
-            words.append(f"between {self.least:g} and {self.most:g}")
+            words.append(f"between {_digits(self.least)} and {_digits(self.most)}")
         elif self.least is not None:
-            words.append(f"at least {self.least:g}")
+            words.append(f"at least {_digits(self.least)}")
         elif self.most is not None:
-            words.append(f"at most {self.most:g}")
+            words.append(f"at most {_digits(self.most)}")
         if self.below is not None:
-            words.append(f"below {self.below:g}")
+            words.append(f"below {_digits(self.below)}")
         return " and ".join(words)
+
+
+def _digits(limit: float) -> str:
+    """A limit with all its digits."""
+    return str(limit) if isinstance(limit, int) else f"{limit:g}"
 
 
 class OnlyIf(NamedTuple):
@@ -106,12 +116,28 @@ class Config:
     """Field that a part inherits -> when it acts in this part, beside what its type says."""
 
     def __post_init__(self) -> None:
-        for field, hint in _hints(type(self)).items():
-            _check(hint, getattr(self, field), public_name(field))
+        check_fields(self)
+
+
+def check_fields(config: Any) -> None:
+    """An error if a number of a dataclass is out of its field's range, infinite or NaN."""
+    for field, hint in _hints(type(config)).items():
+        _check(hint, getattr(config, field), public_name(field))
+
+
+def checked(kind: Any, value: Any, name: str) -> Any:
+    """An argument of a function as a type such as `PositiveInt`, or an error with its name."""
+    value = _value(kind, value, name)
+    _check(kind, value, name)
+    return value
 
 
 def _check(hint: Any, value: Any, name: str) -> None:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UserError(f"{name} must be a finite number, not {value}")
+    if isinstance(value, int) and abs(value) > LARGEST:
+        raise UserError(f"{name} must be at most {LARGEST:,}, not {value}")
     if origin is Annotated:
         _check(arguments[0], value, name)
         for mark in arguments[1:]:
@@ -133,10 +159,13 @@ def public_name(field: str) -> str:
     return field.removesuffix("_")
 
 
-def _hints(kind: type) -> dict[str, Any]:
+def _read_hints(kind: Any) -> dict[str, Any]:
     """Field -> type, with what `Annotated` says."""
     hints = typing.get_type_hints(kind, include_extras=True)
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+
+
+_hints: Callable[[Any], dict[str, Any]] = functools.cache(_read_hints)
 
 
 def _bare(hint: Any) -> Any:
@@ -250,7 +279,8 @@ def inert_fields(config: Any) -> list[str]:
             hint, value = _hints(type(part))[field.name], getattr(part, field.name)
             path = f"{inside}{public_name(field.name)}"
             marks = typing.get_args(hint)[1:] if typing.get_origin(hint) is Annotated else ()
-            more = part.inherited_only_if.get(field.name)
+            # A user's own part may be a plain dataclass.
+            more = getattr(part, "inherited_only_if", {}).get(field.name)
             own = [mark for mark in (*marks, more) if isinstance(mark, OnlyIf)]
             mine = (*conditions, *(mark.inside(inside) for mark in own))
             if _is_part(hint):

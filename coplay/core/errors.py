@@ -1,7 +1,9 @@
 """Errors that a user can act on, and the nearest valid name for a mistyped one."""
 
 import difflib
-from collections.abc import Iterable
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
 
 OWN = "own {0}s are known after coplay.register_{0}, or with --load FILE_OR_MODULE"
 """What to add to an error about an unknown game, player or learner."""
@@ -25,6 +27,27 @@ def unknown(kind: str, name: str, valid: Iterable[str]) -> UserError:
     near = difflib.get_close_matches(name, valid, n=1, cutoff=0.4)
     hint = f"did you mean '{near[0]}'? " if near else ""
     return UserError(f"unknown {kind} '{name}': {hint}valid: {', '.join(valid)}")
+
+
+def wrong_signature(what: str, function: Callable[..., Any], *arguments: str) -> str:
+    """What to say of a function that cannot be called with these arguments; empty if it can be.
+
+    what: the function in words. arguments: the names of what it is called with, in order.
+    """
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # written in C: it does not say what it takes
+        return ""
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        return f"{what} must take ({', '.join(arguments)}), but takes {signature}"
+    return ""
+
+
+def how_to_install(extra: str) -> str:
+    """What to type to get an optional part of the package, such as jaxmarl."""
+    return f"pip install -e '.[{extra}]' in the folder of coplay's source"
 
 
 class WorkerFailed(RuntimeError):

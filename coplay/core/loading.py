@@ -1,27 +1,40 @@
-"""Python files and modules of a user's own, named by `--load`: they register games, players and
-learners (`coplay.register_game`, …) when they are imported.
+"""What a user trusts by naming it: Python files and modules (`--load`), games, folders.
 
-A file is imported only because a user names it. A run keeps the names of what was loaded when it
-was made, so that an error can say what to name again; nothing is ever imported because a run says
-so.
+Files and modules register games, players and learners (`coplay.register_game`, …) when they are
+imported. They are imported only because a user names them. A run keeps the names of what was loaded
+when it was made, so that an error can say what to name again; nothing is ever imported because a
+run says so. docs/explanation/trust.md describes the whole model.
 """
 
 import importlib
 import importlib.util
+import os
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from coplay.core.errors import UserError
+from coplay.core.reading import is_below
 
 _LOADED: list[str] = []
+_NAMED: set[str] = set()
+_FOLDERS: list[Path] = []
 
 
 def load(name: str) -> None:
     """Import a file such as `players.py` or a module such as `my_package.players`, once.
 
-    A module is also looked for in the current folder.
+    A module is also looked for in the current folder. It is trusted from then on: a run may name
+    environments in it. A folder, named with a slash, is not imported: runs and models may name
+    other runs, datasets and models in it.
+
+        coplay.load("my_package.environments")
+        coplay.load_run("runs/on-my-environment")
     """
+    if "/" in name and Path(name).is_dir():
+        _FOLDERS.append(Path(name))
+        return
     full = full_name(name)
     if full in _LOADED:
         return
@@ -44,6 +57,37 @@ def load(name: str) -> None:
 def loaded() -> list[str]:
     """What was loaded in this process, by full names."""
     return list(_LOADED)
+
+
+def is_loaded(module: str) -> bool:
+    """Whether a user has loaded this module, or a package that it is in."""
+    return any(f"{module}.".startswith(f"{name}.") for name in _LOADED)
+
+
+def name_game(name: str, options: Iterable[str] = ()) -> None:
+    """A user writes the name of a game, perhaps with options of its environment."""
+    _NAMED.update((name, *options))
+
+
+def is_named(text: str) -> bool:
+    """Whether a user has written this name of a game, or this option of one, in this process."""
+    return text in _NAMED
+
+
+def name_folder(path: str | Path) -> None:
+    """A user writes the path of a folder that something is to be read from."""
+    _FOLDERS.append(Path(path))
+
+
+def refuse_elsewhere(path: str, folder: Path, where: str) -> None:
+    """An error if a file in `folder` names a path that is neither below the current folder, nor
+    beside or below its own, nor in a folder that a user names. where: what names it."""
+    trusted = [Path.cwd(), Path(os.path.realpath(folder)).parent, *_FOLDERS]
+    if not any(is_below(Path(path), one) for one in trusted):
+        raise UserError(
+            f"{where} names '{path}', which is neither below the current folder nor beside "
+            f"{folder}: if you trust it, add --load {path.rstrip('/')}/"
+        )
 
 
 def full_name(name: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from coplay.core.errors import UserError
+from coplay.core.reading import read_field
 from coplay.matches.statistics import (
     aggregate_iqm,
     bootstrap_interval,
@@ -106,12 +107,17 @@ def _curves(folder: RunFolder, config: Any) -> tuple[Curve, ...]:
         )
     rows = read_rows(folder.metrics_file)
     evaluations = read_rows(folder.evaluations_file)
+    for row in (*rows, *evaluations):
+        for name in ("step", "seed", "seconds"):
+            read_field(row, name, float, str(folder.path))
+        if row.get("team_mean") is not None:
+            read_field(row, "team_mean", float, str(folder.path))
     curves = []
     for number in range(config.run.seeds):
         seed = config.run.seed + number
         mine = [row for row in (evaluations or rows) if row["seed"] == seed]
-        mine = [row for row in mine if row["team_mean"] is not None]
-        last = summary["seeds"][number] if config.run.seeds > 1 else summary
+        mine = [row for row in mine if row.get("team_mean") is not None]
+        last = _of_seed(folder, summary, number) if config.run.seeds > 1 else summary
         final = {"team_mean": last["team_mean"]} | last.get("scores", {})
         step, value, seconds = (
             np.array([row[name] for row in mine], float)
@@ -120,6 +126,14 @@ def _curves(folder: RunFolder, config: Any) -> tuple[Curve, ...]:
         late = late_means([row for row in rows if row["seed"] == seed])
         curves.append(Curve(seed, step, value, seconds, bool(evaluations), final, late))
     return tuple(curves)
+
+
+def _of_seed(folder: RunFolder, summary: dict[str, Any], number: int) -> dict[str, Any]:
+    """What a summary says of one of several seeds."""
+    seeds = summary.get("seeds", [])
+    if number >= len(seeds):
+        raise UserError(f"{folder.summary_file} speaks of {len(seeds)} seeds; the run has more")
+    return seeds[number]
 
 
 def late_means(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
@@ -133,7 +147,7 @@ def late_means(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
             value
             for row in late
             for metric, value in row.items()
-            if metric.partition("/")[0] == name and value is not None
+            if metric.partition("/")[0] == name and isinstance(value, int | float)
         ]
         if values:
             found[name] = float(np.mean(values))

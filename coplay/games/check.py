@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from coplay.core.compilation import QUICK
+from coplay.core.errors import wrong_signature
 from coplay.core.game import Game, Observation, Outcome, State
 
 Faults = dict[str, Bool[Array, "..."]]
@@ -87,8 +88,29 @@ def _once(game: Game, key: PRNGKeyArray) -> tuple[State, Observation, State, Out
     return state, seen, following, outcome, game.observe(following)
 
 
+METHODS = {
+    "reset": ("key",),
+    "step": ("key", "state", "actions"),
+    "observe": ("state",),
+    "alive": ("state",),
+    "permute_seats": ("state", "order"),
+}
+"""Method of a game -> what it is called with."""
+
+
+def _signature_faults(game: Game) -> list[str]:
+    """Methods and scripted players that cannot be called as they will be."""
+    faults = [wrong_signature(name, getattr(game, name), *given) for name, given in METHODS.items()]
+    faults += [
+        wrong_signature(f"scripted player '{name}'", policy, "game", "state")
+        for name, policy in game.scripted.items()
+    ]
+    return list(filter(None, faults))
+
+
 def _check_types(game: Game, key: PRNGKeyArray) -> None:
-    """Shapes and dtypes, from tracing alone."""
+    """Signatures, then shapes and dtypes, from tracing alone."""
+    _report(game, _signature_faults(game))
     state, seen, following, outcome, seen_after = eqx.filter_eval_shape(_once, game, key)
     seats, faults = game.seats, []
     for method, given, kind in (("observe", seen, Observation), ("step", outcome, Outcome)):

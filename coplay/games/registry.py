@@ -6,6 +6,8 @@ from typing import Any
 from coplay.core.config import with_fields
 from coplay.core.errors import OWN, UserError, unknown
 from coplay.core.game import Game
+from coplay.core.loading import name_game
+from coplay.core.reading import short
 from coplay.games.adapters.jaxmarl import jaxmarl_parts, smax_parts
 from coplay.games.diagnostic import HiddenTarget, HiddenTargetConfig, Identity, IdentityConfig
 from coplay.games.snowdrift import Snowdrift, SnowdriftConfig
@@ -61,6 +63,8 @@ def register_game(config: type, game: type[Game]) -> None:
 
 def game_parts(name: str) -> tuple[type, Callable[..., Any]]:
     """The configuration and the maker of a game, or an error with the nearest name."""
+    if not isinstance(name, str):
+        raise UserError(f"a game is named by a text, not by {short(name)}")
     family, colon, rest = name.partition(":")
     if colon and family in FAMILIES:
         return FAMILIES[family](rest)
@@ -75,5 +79,6 @@ def make_game(name: str, **fields: Any) -> Game:
 
     game = coplay.make_game("stag-hunt", height=8, width=8, walls=5)
     """
+    name_game(name, fields.get("options", ()))
     config_type, game_type = game_parts(name)
     return game_type(with_fields(config_type(), fields, f"game '{name}'"))

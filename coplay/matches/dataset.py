@@ -5,10 +5,8 @@ are needed (`Samples`), so a dataset is small and serves every learner. A *sampl
 seat while it is in the game, labelled with the kind of player that sat there.
 """
 
-import json
 import os
 import shutil
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +16,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from coplay.core.archive import DamagedArchive, check_forms, forms_of, open_archive
 from coplay.core.config import from_json, to_json
 from coplay.core.errors import UserError
 from coplay.core.files import write_json
 from coplay.core.game import Game, Observation, State, require_horizon
+from coplay.core.reading import check_folder, read_field, read_json, short
 from coplay.core.version import VERSION
 from coplay.games.registry import game_parts
 
@@ -152,41 +152,47 @@ def refuse_if_taken(out: Path) -> None:
 
 def load_dataset(folder: Path) -> Dataset:
     """A dataset from its folder; errors say what is wrong with it."""
-    try:
-        about = json.loads((folder / ABOUT).read_text())
-    except OSError as error:
+    where = str(folder / ABOUT)
+    if not (folder / ABOUT).exists():
         raise UserError(
             f"{folder} is no dataset: it has no {ABOUT}; make one with coplay collect --out"
-        ) from error
-    except json.JSONDecodeError as error:
-        raise UserError(f"{folder / ABOUT} is not JSON: {error}") from error
+        )
+    check_folder(folder)
+    about = read_json(folder / ABOUT)
     if about.get("form") != FORM:
         raise UserError(
-            f"{folder} is of form {about.get('form')}, this program reads form {FORM}: collect anew"
+            f"{folder} is of form {short(about.get('form'))}, this program reads form {FORM}: "
+            "collect anew"
         )
-    kind, maker = game_parts(about["game_name"])
-    config: Any = from_json(kind, about["game"], f"{folder / ABOUT}: game")
-    like = _shapes(maker(config), about["episodes"])
+    game_name = read_field(about, "game_name", str, where)
+    kinds = tuple(str(name) for name in read_field(about, "mix", list, where))
+    count, seed = (read_field(about, name, int, where) for name in ("episodes", "seed"))
+    if count < 1 or not kinds:
+        raise UserError(f"{where} says {count} episodes of {len(kinds)} kinds of players")
+    kind, maker = game_parts(game_name)
+    config: Any = from_json(kind, about.get("game"), f"{where}: game")
+    like = _shapes(maker(config), count)
     try:
-        with zipfile.ZipFile(folder / ARRAYS) as archive:
-            broken = archive.testzip()
-        if broken is not None:
-            raise UserError(f"{folder / ARRAYS}: entry {broken} is damaged; collect anew")
-        with np.load(folder / ARRAYS, allow_pickle=False) as data:
-            arrays = {name: data[name] for name in data.files}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise UserError(f"{folder / ARRAYS} cannot be read: {error}; collect anew") from error
-    wanted = _named(like)
-    if set(wanted) != set(arrays):
-        raise UserError(f"{folder / ARRAYS} does not fit {about['game_name']}: collect anew")
-    for name, expected in wanted.items():
-        if arrays[name].shape != expected.shape or arrays[name].dtype != expected.dtype:
+        with open_archive(folder / ARRAYS) as archive:
+            check_forms(archive, forms_of(_named(like)))
+            arrays = [archive.read(name) for name in _named(like)]
+    except DamagedArchive as error:
+        raise UserError(f"{error}; collect anew") from error
+    episodes: Episodes = jax.tree.unflatten(jax.tree.structure(like), arrays)
+    _check_values(episodes, len(kinds), folder)
+    return Dataset(game_name, config, kinds, seed, episodes)
+
+
+def _check_values(episodes: Episodes, kinds: int, folder: Path) -> None:
+    """Numbers that are used as places in other arrays must be such places."""
+    for name, values, least, most in (
+        ("kind", episodes.kind, 0, kinds - 1),
+        ("length", episodes.length, 1, episodes.action.shape[1]),
+    ):
+        if values.min() < least or values.max() > most:
             raise UserError(
-                f"{folder / ARRAYS}: {name} is {arrays[name].dtype}{list(arrays[name].shape)}, "
-                f"expected {expected.dtype}{list(expected.shape)}; collect anew"
+                f"{folder / ARRAYS}: {name} must be from {least} to {most}; collect anew"
             )
-    episodes = jax.tree.unflatten(jax.tree.structure(like), [arrays[name] for name in wanted])
-    return Dataset(about["game_name"], config, tuple(about["mix"]), about["seed"], episodes)
 
 
 def _named(episodes: Any) -> dict[str, Any]:

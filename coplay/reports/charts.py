@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.text import Text
 
 from coplay.core.files import replacing
 from coplay.games.drawing import FAINT_INK, GRID, INK
@@ -65,7 +66,12 @@ def legend_below(
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a picture by the ending of `path` (PNG without one), whole or not at all."""
+    """Write a picture by the ending of `path` (PNG without one), whole or not at all.
+
+    Names in it are shown as they are: a dollar sign begins no formula.
+    """
+    for text in figure.findobj(Text):
+        text.set_parse_math(False)
     with replacing(path) as unfinished:
         ending = os.path.splitext(path)[1][1:]
         figure.savefig(unfinished, format=ending or "png", dpi=DPI)

@@ -1,5 +1,6 @@
 """What a comparison leaves: comparison.json, marl_eval.json, pictures of curves and profiles."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,10 @@ def write_comparison(out: Path, runs: Sequence[ComparedRun]) -> dict[str, Any]:
     write_json(out / "comparison.json", result)
     write_json(out / "marl_eval.json", marl_eval(runs))
     for game, curves in result["curves"].items():
-        charts.save(draw_curves(game, curves), out / f"curves-{game.replace(':', '-')}.png")
+        name = re.sub(r"[^A-Za-z0-9_.]+", "-", game)  # a game's name may be from a file
+        charts.save(draw_curves(game, curves), out / f"curves-{name}.png")
         profiles = result["games"][game]["team_mean"]["profiles"]
-        charts.save(draw_profiles(game, profiles), out / f"profiles-{game.replace(':', '-')}.png")
+        charts.save(draw_profiles(game, profiles), out / f"profiles-{name}.png")
     return result
 
 

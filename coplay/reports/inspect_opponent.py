@@ -198,7 +198,7 @@ def _draw_training(path: Path, seen: SeenGoals, best: dict[str, Accuracy] | None
         name = "top1" if kind == "all" else f"top1/{kind}"
         if name in seen.rows[-1]:
             shade = charts.colour(index)
-            left.plot(epoch, [row[name] for row in seen.rows], color=shade, label=kind)
+            left.plot(epoch, [row.get(name, np.nan) for row in seen.rows], color=shade, label=kind)
             if best is not None:
                 left.axhline(float(best[kind].top1), color=shade, linestyle="--", linewidth=1)
     left.set_title("top-1 on held-out episodes (dashed: best possible)", fontsize=11, color=INK)

@@ -1,6 +1,5 @@
 """What `coplay inspect` looks at: a model of a folder, and samples it has not learned from."""
 
-import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,6 +7,8 @@ from coplay.algorithms.hop_plus.learner import HopPlus
 from coplay.algorithms.hop_plus.models import HopPlusState
 from coplay.core.errors import UserError
 from coplay.core.game import Game, require_horizon
+from coplay.core.loading import refuse_elsewhere
+from coplay.core.reading import read_json
 from coplay.matches.bayes_filter import Filtered
 from coplay.matches.dataset import Dataset, Samples, load_dataset, samples_of
 from coplay.models.goal_codes import GoalModel
@@ -99,11 +100,8 @@ def find_world(given: Inspection) -> SeenWorld:
 
 def _is_run(folder: Path) -> bool:
     """Whether a folder holds a training run."""
-    path = RunFolder(folder).config_file
-    try:
-        return "player" in json.loads(path.read_text())
-    except (OSError, json.JSONDecodeError):
-        return False
+    run = RunFolder(folder)
+    return run.exists() and "player" in read_json(run.config_file)
 
 
 def _of_run(given: Inspection) -> tuple[HopPlusState, Dataset]:
@@ -126,6 +124,7 @@ def _held_out(given: Inspection, about: Pretrained) -> Dataset:
         if (dataset.game_name, dataset.game_config) != (about.game_name, about.game):
             raise UserError(f"{given.data} is of another game than {given.run}")
         return dataset
+    refuse_elsewhere(about.data, given.run, str(given.run))
     if not Path(about.data).exists():
         raise UserError(f"the dataset {about.data} is not there any more: name one by --data")
     return load_dataset(Path(about.data)).split(about.fit.held_out)[1]

@@ -9,6 +9,7 @@ from rich.live import Live
 from rich.text import Text
 
 from coplay.core.game import Game
+from coplay.core.reading import shown
 from coplay.reports.curves import learning_curve
 from coplay.training.logs import read_rows
 from coplay.training.run import RunFolder
@@ -39,7 +40,7 @@ class ProgressLine(Watcher):
             self.live.stop()
 
     def say(self, text: str) -> None:
-        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+        self.console.print(shown(text), highlight=False, markup=False, soft_wrap=True)
 
     def show(self, report: Report) -> None:
         text = line(report)

@@ -7,10 +7,12 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from coplay.core.errors import UserError, WorkerFailed
 from coplay.core.game import Game
 from coplay.core.group import group_players
+from coplay.core.reading import read_field, read_json, shown, shown_in_line
 from coplay.evaluation.audits.checks import Audit
 from coplay.games.adapters.worker_game import WorkerGame
 from coplay.matches.match import RecordedEpisode, play_match, record_episode
@@ -18,7 +20,7 @@ from coplay.reports.curves import learning_curve
 from coplay.reports.episode import frames, terminal, write_gif
 from coplay.training.logs import read_rows
 from coplay.training.players import make_player
-from coplay.training.run import Run, RunFolder, load_run, read_json
+from coplay.training.run import Run, RunFolder, load_run
 from coplay.training.seating import split_seating
 from coplay.training.trainer import Trainer, Watcher
 
@@ -31,10 +33,21 @@ def print_json(data: Any) -> None:
     print(json.dumps(data))
 
 
+class PlainConsole(Console):
+    """Shows texts as they are: brackets and colons in a name are no markup, and nothing in it
+    steers the terminal. stderr: write there."""
+
+    def __init__(self, stderr: bool = False, width: int | None = None):
+        super().__init__(highlight=False, markup=False, emoji=False, stderr=stderr, width=width)
+
+    def render_str(self, text: str, **settings: Any) -> Text:
+        return super().render_str(shown(text), **settings)
+
+
 def console_for_tables() -> Console:
     """Standard output; wide where there is no terminal whose width would count."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=140)
+    console = PlainConsole()
+    return console if console.is_terminal else PlainConsole(width=140)
 
 
 def print_match(record: dict[str, Any], as_json: bool) -> None:
@@ -153,7 +166,8 @@ def one_episode(
     game = run.game
     entries = split_seating(seating, game) if seating else run.entries
     players = [make_player(entry, game, seat, greedy) for seat, entry in enumerate(entries)]
-    return game, entries, record_episode(game, group_players(players), seed)
+    labels = [shown_in_line(entry) for entry in entries]
+    return game, labels, record_episode(game, group_players(players), seed)
 
 
 def write_episode(
@@ -176,7 +190,7 @@ def show_episode(run: Run, seating: str, seed: int, greedy: bool, fps: float) ->
     """An episode in the terminal, frame after frame; without a terminal all frames at once."""
     game, labels, episode = one_episode(run, seating, seed, greedy)
     texts = terminal(game, episode.states, episode.rewards, episode.actions, labels)
-    console = Console(highlight=False)
+    console = PlainConsole()
     for text in texts:
         if console.is_terminal:
             console.clear()
@@ -188,19 +202,32 @@ def show_episode(run: Run, seating: str, seed: int, greedy: bool, fps: float) ->
 
 def run_overview(folder: RunFolder) -> dict[str, Any]:
     """One run in a few numbers. Nothing of its game or its learner is needed, so own ones need not
-    be known."""
-    about = read_json(folder.config_file)
+    be known. damaged: what is wrong with its files, else None."""
     try:
-        player, game, settings = about["player"], about["game_name"], about["run"]
-        seating, seeds, steps = (settings[name] for name in ("seating", "seeds", "steps"))
-    except (KeyError, TypeError) as error:
-        raise UserError(f"{folder.config_file} is not a run's configuration") from error
+        return _overview(folder) | {"damaged": None}
+    except UserError as error:
+        unknown = dict.fromkeys(("player", "game", "seating", "seeds", "step", "steps"))
+        state = {"finished": False, "team_mean": None, "damaged": str(error)}
+        return {"run": str(folder.path)} | unknown | state
+
+
+def _overview(folder: RunFolder) -> dict[str, Any]:
+    where = str(folder.config_file)
+    about = read_json(folder.config_file)
+    player, game = (read_field(about, name, str, where) for name in ("player", "game_name"))
+    settings = read_field(about, "run", dict, where)
+    seating = read_field(settings, "seating", str, where)
+    seeds, steps = (read_field(settings, name, int, where) for name in ("seeds", "steps"))
     rows = read_rows(folder.metrics_file)
+    for row in rows[-seeds:]:
+        read_field(row, "step", int, str(folder.metrics_file))
     summary = folder.read_summary()
     finished = summary is not None and summary["steps"] >= steps
-    last = [row for row in rows if row["step"] == rows[-1]["step"]] if rows else []
-    means = [row["team_mean"] for row in last if row["team_mean"] is not None]
-    mean = summary["team_mean"] if finished and summary else None
+    last = [row for row in rows if row.get("step") == rows[-1]["step"]]
+    means = [row["team_mean"] for row in last if isinstance(row.get("team_mean"), int | float)]
+    mean = sum(means) / len(means) if means else None
+    if summary is not None and finished:
+        mean = summary["team_mean"]
     return {
         "run": str(folder.path),
         "player": player,
@@ -210,39 +237,55 @@ def run_overview(folder: RunFolder) -> dict[str, Any]:
         "step": rows[-1]["step"] if rows else 0,
         "steps": steps,
         "finished": finished,
-        "team_mean": mean if mean is not None else (sum(means) / len(means) if means else None),
+        "team_mean": mean,
     }
+
+
+def find_runs(folder: Path) -> list[RunFolder]:
+    """All runs below a folder, damaged ones too, without what is known to be something else."""
+    found = [RunFolder(path.parent) for path in sorted(folder.glob("**/config.json"))]
+    return [run for run in found if not _is_model(run)]
+
+
+def _is_model(folder: RunFolder) -> bool:
+    """Whether a folder holds a pretrained model."""
+    try:
+        return "part" in read_json(folder.config_file)
+    except UserError:
+        return False
 
 
 def print_runs(folder: Path, as_json: bool) -> None:
     """All runs below a folder."""
     if not folder.is_dir():
         raise UserError(f"there is no folder {folder}")
-    found = [RunFolder(path.parent) for path in sorted(folder.glob("**/config.json"))]
-    overviews, unreadable = [], []
-    for run in found:
-        try:
-            overviews.append(run_overview(run))
-        except UserError as error:
-            unreadable.append(str(error))
+    overviews = [run_overview(run) for run in find_runs(folder)]
     if as_json:
         print_json(overviews)
         return
-    table = Table(title=f"{len(overviews)} runs in {folder}")
+    table = Table(title=shown_in_line(f"{len(overviews)} runs in {folder}"))
     for name in ("run", "player", "game", "seating", "seeds", "steps", "state", "team mean"):
         table.add_column(name, overflow="fold", justify="left" if name in TEXTS else "right")
     for row in overviews:
-        table.add_row(
-            row["run"],
-            row["player"],
-            row["game"],
-            row["seating"],
-            str(row["seeds"]),
-            f"{row['step']:,} of {row['steps']:,}",
-            "finished" if row["finished"] else "can resume",
-            "-" if row["team_mean"] is None else f"{row['team_mean']:.3f}",
-        )
+        table.add_row(*map(shown_in_line, _cells(row)))
     console = console_for_tables()
     console.print(table)
-    for text in unreadable:
-        console.print(f"not readable: {text}", style="red")
+    for row in overviews:
+        if row["damaged"]:
+            console.print(f"damaged: {shown_in_line(row['damaged'])}", style="red", soft_wrap=True)
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    """A run as a row of the table."""
+    if row["damaged"]:
+        return [row["run"], "", "", "", "", "", "damaged", "-"]
+    return [
+        row["run"],
+        row["player"],
+        row["game"],
+        row["seating"],
+        str(row["seeds"]),
+        f"{row['step']:,} of {row['steps']:,}",
+        "finished" if row["finished"] else "can resume",
+        "-" if row["team_mean"] is None else f"{row['team_mean']:.3f}",
+    ]

@@ -28,7 +28,7 @@ class SearchConfig(Config):
     exploration: Annotated[NonNegativeFloat, only_if(".kind", "puct")] = 1.25
     """c of PUCT (the paper: 1 in Stag Hunt, 15 in Snowdrift, both with raw Q)."""
     backend: Literal["coplay", "mctx"] = "coplay"
-    """Whose trees grow: our own, or those of mctx, which are slower (an extra: coplay[mctx]). Both
+    """Whose trees grow: our own, or those of mctx, which are slower (an extra: mctx). Both
     find the same."""
     resample: bool = False
     """Sample co-players' actions at each visit instead of once per edge. It is slower, and it does

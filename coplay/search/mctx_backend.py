@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from coplay.core.errors import UserError
+from coplay.core.errors import UserError, how_to_install
 from coplay.search.selection import FIRST, Rules
 from coplay.search.tree import Embedding, Evaluation, Model
 
@@ -23,7 +23,7 @@ def require_mctx() -> Any:
         if (error.name or "").split(".")[0] != "mctx":
             raise
         raise UserError(
-            "backend=mctx needs mctx, which is not installed: pip install 'coplay[mctx]', or leave "
+            f"backend=mctx needs mctx, which is not installed: {how_to_install('mctx')}, or leave "
             "backend out"
         ) from None
     return mctx

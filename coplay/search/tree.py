@@ -2,7 +2,7 @@
 
 The meaning is mctx's: the same selection rules, Q transforms, masks and depth limit, for a model
 whose outcomes depend on position and action alone. What differs is how trees are kept (see
-`docs/search.md`):
+`docs/explanation/planning.md`):
 
 - Nodes come first, [node, tree, ...]: simulation i of every tree makes node i + 1, so new nodes are
   written as one slice.

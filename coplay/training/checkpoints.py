@@ -5,10 +5,12 @@ program. Every entry carries a checksum, so a damaged file is noticed.
 """
 
 import json
+import math
 import platform
-import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import equinox
 import jax
@@ -16,11 +18,15 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+from coplay.core.archive import Archive, DamagedArchive, Form, forms_of, open_archive
 from coplay.core.errors import UserError
 from coplay.core.files import replacing
 from coplay.core.version import VERSION
 
+T = TypeVar("T")
+
 NOTE = "note.json"
+MOST_NOTE = 1 << 20  # bytes
 
 
 def versions() -> dict[str, str]:
@@ -37,7 +43,7 @@ def versions() -> dict[str, str]:
 
 
 class DamagedCheckpoint(Exception):
-    """A file that is no complete checkpoint."""
+    """A file that is no complete checkpoint of this run; the message says which, and why."""
 
 
 def _is_key(x: Any) -> bool:
@@ -57,58 +63,104 @@ def save(path: Path, tree: Any, note: dict[str, Any]) -> None:
         np.savez(file, **{NOTE: text}, **arrays)  # type: ignore[arg-type]
 
 
-def _open(path: Path) -> dict[str, np.ndarray]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            broken = archive.testzip()
-        if broken is not None:
-            raise DamagedCheckpoint(f"{path}: entry {broken} does not match its checksum")
-        with np.load(path, allow_pickle=False) as data:
-            return {name: data[name] for name in data.files}
-    except (zipfile.BadZipFile, OSError, ValueError, EOFError, KeyError) as error:
-        raise DamagedCheckpoint(f"{path}: {error}") from error
-
-
 def load(path: Path, like: Any, part: str = "") -> tuple[Any, dict[str, Any]]:
     """Arrays in the structure of `like` (arrays or shapes), and the note.
 
-    part: read only the part of the saved tree below this path, e.g. ".learners".
+    part: read only the part of the saved tree below this path, e.g. ".learners". All of the file
+        is compared with its checksums nevertheless.
     """
-    arrays = _open(path)
-    if NOTE not in arrays:
-        raise DamagedCheckpoint(f"{path}: it holds no note")
-    note = json.loads(arrays.pop(NOTE).tobytes())
-    arrays = {
-        name.removeprefix(part): array for name, array in arrays.items() if name.startswith(part)
-    }
-    names = _names(like)
-    if "coplay" not in note and len(names) == len(arrays):
-        # Version 0.1 wrote the same arrays in the same order, some under other names.
-        arrays = dict(zip(names, arrays.values(), strict=True))
-    if set(names) != set(arrays):
-        different = sorted(set(names) ^ set(arrays))
-        raise UserError(
-            f"{path} does not fit this program: {len(different)} arrays differ, first "
-            f"{different[0]}; was it written by another version or configuration?"
-        )
-    leaves = []
-    for name, expected in zip(names, jax.tree.leaves(like), strict=True):
-        array = arrays[name]
-        if _is_key(expected):
-            leaves.append(jax.random.wrap_key_data(jnp.asarray(array)))
-            continue
-        if array.shape != expected.shape or array.dtype != expected.dtype:
-            raise UserError(
-                f"{path} does not fit this program: {name} is {array.dtype}{list(array.shape)}, "
-                f"expected {expected.dtype}{list(expected.shape)}"
-            )
-        leaves.append(jnp.asarray(array))
+    with _opened(path) as archive:
+        note = _note(archive)
+        saved = [name for name in archive.forms if name != NOTE]
+        places = {name.removeprefix(part): name for name in saved if name.startswith(part)}
+        wanted = _forms(like)
+        if "coplay" not in note and len(wanted) == len(places):
+            # Version 0.1 wrote the same arrays in the same order, some under other names.
+            places = dict(zip(wanted, places.values(), strict=True))
+        _check_fits(archive, places, wanted)
+        arrays = [archive.read(places[name]) for name in wanted]
+        for name in set(saved) - {places[name] for name in wanted}:
+            archive.check(name)
+    leaves = [
+        jax.random.wrap_key_data(jnp.asarray(array)) if _is_key(expected) else jnp.asarray(array)
+        for array, expected in zip(arrays, jax.tree.leaves(like), strict=True)
+    ]
     return jax.tree.unflatten(jax.tree.structure(like), leaves), note
 
 
 def load_note(path: Path) -> dict[str, Any]:
     """The note of a checkpoint alone."""
-    return load(path, (), part="nothing")[1]
+    with _opened(path) as archive:
+        return _note(archive)
+
+
+def check_note(note: dict[str, Any], phases: int, per_iteration: int, seeds: int) -> None:
+    """An error unless a run with so many phases and seeds can be taken up where a note says."""
+    scores = note.get("best_score")
+    right = {
+        "phase": _whole(note.get("phase")) and note["phase"] < phases,
+        "iteration": _whole(note.get("iteration")),
+        "metrics_bytes": _whole(note.get("metrics_bytes")),
+        "seconds": _number(note.get("seconds")) and note["seconds"] >= 0,
+        "compile_seconds": _number(note.get("compile_seconds")) and note["compile_seconds"] >= 0,
+        "best_score": isinstance(scores, list)
+        and len(scores) == seeds
+        and all(score is None or _number(score) for score in scores),
+        "versions": isinstance(note.get("versions"), dict),
+    }
+    right["step"] = right["iteration"] and note.get("step") == note["iteration"] * per_iteration
+    if wrong := [name for name, fine in right.items() if not fine]:
+        raise DamagedCheckpoint(f"its note says no {' and no '.join(wrong)} that fits the run")
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Archive]:
+    try:
+        with open_archive(path) as archive:
+            yield archive
+    except DamagedArchive as error:
+        raise DamagedCheckpoint(str(error)) from error
+
+
+def _note(archive: Archive) -> dict[str, Any]:
+    form = archive.forms.get(NOTE)
+    if form is None or form.dtype != np.uint8 or form.size > MOST_NOTE:
+        raise DamagedArchive("it holds no note")
+    note = json.loads(archive.read(NOTE).tobytes())
+    if not isinstance(note, dict):
+        raise DamagedArchive("its note is no object with fields")
+    return note
+
+
+def _forms(like: Any) -> dict[str, Form]:
+    """Name -> form of the arrays of a tree, those of random keys as they are saved."""
+    plain = [
+        jax.eval_shape(jax.random.key_data, x) if _is_key(x) else x for x in jax.tree.leaves(like)
+    ]
+    return forms_of(dict(zip(_names(like), plain, strict=True)))
+
+
+def _check_fits(archive: Archive, places: dict[str, str], wanted: dict[str, Form]) -> None:
+    """An error unless the arrays at `places` are those that are wanted; nothing is read yet."""
+    if different := sorted(set(wanted) ^ set(places)):
+        raise DamagedArchive(
+            f"it does not fit this program: {len(different)} arrays differ, first "
+            f"{different[0][:80]}; was it written by another version or configuration?"
+        )
+    for name, form in wanted.items():
+        if archive.forms[places[name]] != form:
+            raise DamagedArchive(
+                f"it does not fit this program: {name} is {archive.forms[places[name]]}, expected "
+                f"{form}"
+            )
 
 
 class Checkpoints:
@@ -124,12 +176,26 @@ class Checkpoints:
 
     def all(self) -> list[Path]:
         """By step, the newest last."""
-        return sorted(self.folder.glob("step-*.npz"))
+        return sorted(path for path in self.folder.glob("step-*.npz") if _step(path) >= 0)
 
     def last_step(self) -> int:
         """The step of the newest checkpoint; 0 if there is none."""
         paths = self.all()
-        return int(paths[-1].stem.removeprefix("step-")) if paths else 0
+        return _step(paths[-1]) if paths else 0
+
+    def newest(
+        self, read: Callable[[Path], T], say: Callable[[str], None] = lambda text: None
+    ) -> T:
+        """What `read` gives of the newest checkpoint that is whole. say: is told of others."""
+        failed = []
+        for path in reversed(self.all()):
+            try:
+                return read(path)
+            except DamagedCheckpoint as error:
+                failed.append(str(error))
+                say(f"damaged checkpoint passed over: {error}")
+        why = failed[0] if failed else "there is none"
+        raise UserError(f"no usable checkpoint in {self.folder}: {why}")
 
     def save(self, step: int, tree: Any, note: dict[str, Any]) -> Path:
         """Write one and remove the oldest beyond `keep`."""
@@ -138,3 +204,9 @@ class Checkpoints:
         for old in self.all()[: -self.keep]:
             old.unlink()
         return path
+
+
+def _step(path: Path) -> int:
+    """The step in a checkpoint's name; -1 if it says none."""
+    digits = path.stem.removeprefix("step-")
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= 18 else -1

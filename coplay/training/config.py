@@ -16,6 +16,7 @@ from coplay.core.config import (
     with_fields,
 )
 from coplay.core.errors import UserError, unknown
+from coplay.core.reading import read_field
 from coplay.games.registry import game_parts
 from coplay.training.upgrade import is_old, upgraded_learner
 
@@ -86,15 +87,16 @@ class TrainConfig:
         for name in data:
             if name not in (*names, "coplay", "loads"):
                 raise unknown(f"field in {where}", name, names)
-        player, learner = data["player"], data["learner"]
+        player, game_name = (read_field(data, name, str, where) for name in names[:2])
+        learner = data["learner"]
         dropped: list[str] = []
         if is_old(data.get("coplay")) and isinstance(learner, dict):
             learner, dropped = upgraded_learner(player, learner)
         return TrainConfig(
             player=player,
-            game_name=data["game_name"],
+            game_name=game_name,
             learner=_over_defaults(learner_parts(player)[0], learner, f"{where}: learner"),
-            game=from_json(game_parts(data["game_name"])[0], data["game"], f"{where}: game"),
+            game=from_json(game_parts(game_name)[0], data["game"], f"{where}: game"),
             run=from_json(RunConfig, data["run"], f"{where}: run"),
             dropped=tuple(dropped),
         )

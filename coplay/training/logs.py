@@ -14,6 +14,7 @@ from typing import Any
 
 from tensorboardX import SummaryWriter
 
+from coplay.core.reading import MOST_ROWS, open_file
 from coplay.training.metrics import describe
 
 NOT_METRICS = ("step", "seed", "seconds")
@@ -79,9 +80,13 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     rows = []
-    for line in path.read_text().splitlines():
-        try:
-            rows.append(json.loads(line))
-        except json.JSONDecodeError:
-            break
+    with open_file(path, MOST_ROWS) as file:
+        for line in file:
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError):
+                break
+            if not isinstance(row, dict):
+                break
+            rows.append(row)
     return rows

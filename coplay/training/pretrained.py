@@ -1,6 +1,6 @@
 """Folders of pretrained models, and the models in them."""
 
-import json
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,13 +20,18 @@ from coplay.core.config import (
 )
 from coplay.core.errors import UserError
 from coplay.core.game import Game
+from coplay.core.reading import check_folder, read_field, read_json, short
 from coplay.games.registry import game_parts
 from coplay.models.goal_codes import GoalModel, GoalModelConfig
 from coplay.models.world_model import WorldModel, WorldModelConfig, new_world_model, refuse_unseen
 from coplay.nn.networks import view_shape
 from coplay.rl.optimisers import OptimiserConfig
 from coplay.training import checkpoints
+from coplay.training.logs import read_rows
 from coplay.training.upgrade import FIT, GOALS, is_old, upgraded
+
+FILES = ("config.json", "metrics.jsonl", "model.npz", "summary.json")
+"""What the folder of a pretrained model holds."""
 
 
 @dataclass(frozen=True)
@@ -82,26 +87,24 @@ class Pretrained:
 
 def read_pretrained(folder: Path, part: str, kind: type) -> Pretrained:
     """What a folder says about its model; `kind`: the class of the model's options."""
-    try:
-        data = json.loads((folder / "config.json").read_text())
-    except OSError as error:
-        raise UserError(
-            f"{folder} holds no pretrained model; make one with coplay pretrain {part}"
-        ) from error
-    except json.JSONDecodeError as error:
-        raise UserError(f"{folder / 'config.json'} is not JSON: {error}") from error
-    if data.get("part") != part:
-        raise UserError(f"{folder} holds {data.get('part', 'a run')}, not {part}")
+    if not (folder / "config.json").exists():
+        raise UserError(f"{folder} holds no pretrained model; make one with coplay pretrain {part}")
+    check_folder(folder)
     where = f"{folder / 'config.json'}"
-    model, options = data["model"], data["fit"]
+    data = read_json(folder / "config.json")
+    if data.get("part") != part:
+        raise UserError(f"{folder} holds {short(data.get('part', 'a run'))}, not {part}")
+    model, options = (read_field(data, name, dict, where) for name in ("model", "fit"))
+    kinds = [str(name) for name in read_field(data, "kinds", list, where)]
+    game_name = read_field(data, "game_name", str, where)
     if is_old(data.get("coplay")):
         model, options = upgraded(GOALS, model)[0], upgraded(FIT, options)[0]
     return Pretrained(
         part=part,
-        data=data["data"],
-        game_name=data["game_name"],
-        game=from_json(game_parts(data["game_name"])[0], data["game"], f"{where}: game"),
-        kinds=tuple(data["kinds"]),
+        data=read_field(data, "data", str, where),
+        game_name=game_name,
+        game=from_json(game_parts(game_name)[0], data.get("game"), f"{where}: game"),
+        kinds=tuple(kinds),
         model=with_fields(kind(), model, f"{where}: model"),
         fit=with_fields(FitConfig(), options, f"{where}: fit"),
     )
@@ -117,8 +120,19 @@ def load_weights(folder: Path, like: Any) -> Any:
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
     """The rows of a folder's record."""
-    text = (folder / "metrics.jsonl").read_text()
-    return [json.loads(line) for line in text.splitlines()]
+    rows = read_rows(folder / "metrics.jsonl")
+    for row in rows:
+        read_field(row, "epoch", int, str(folder / "metrics.jsonl"))
+    return rows
+
+
+def copy_pretrained(source: Path, copy: Path) -> None:
+    """Copy the files of a model, and nothing else that lies in its folder."""
+    check_folder(source)
+    copy.mkdir(parents=True, exist_ok=True)
+    for name in FILES:
+        if (source / name).exists():
+            shutil.copyfile(source / name, copy / name)
 
 
 def load_goals(folder: Path) -> tuple[GoalModel, Any]:

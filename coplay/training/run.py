@@ -5,8 +5,7 @@ learning_curve.png   episode.gif   began_with/
 """
 
 import dataclasses
-import json
-import shutil
+import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from coplay.algorithms.registry import LEARNERS
 from coplay.core.config import get_field, leaves, parse_fields, with_fields
@@ -21,8 +21,9 @@ from coplay.core.errors import UserError, unknown
 from coplay.core.files import write_json
 from coplay.core.game import Game
 from coplay.core.learner import Learner, init_learner
-from coplay.core.loading import loaded
+from coplay.core.loading import loaded, name_folder, refuse_elsewhere
 from coplay.core.player import Player
+from coplay.core.reading import check_folder, read_field, read_json
 from coplay.core.version import VERSION
 from coplay.games.registry import GAMES, game_parts
 from coplay.matches.stepped_player import SteppedPlayer
@@ -31,8 +32,9 @@ from coplay.training import checkpoints
 from coplay.training.config import TrainConfig
 from coplay.training.learners import plan_learners, plan_seatings
 from coplay.training.logs import read_rows
-from coplay.training.pretrained import load_models
-from coplay.training.seating import is_learner, unknown_names
+from coplay.training.pretrained import copy_pretrained, load_models
+from coplay.training.seating import is_learner, is_run, unknown_names
+from coplay.training.stored import read_summary
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,8 @@ class RunFolder:
             )
         if self.path.exists() and not self.path.is_dir():
             raise UserError(f"{self.path} is a file; choose another --out")
+        if self.path.exists():
+            check_folder(self.path)
 
     def write_config(self, config: TrainConfig) -> None:
         """Also copies the pretrained models that the run begins with (`pretrained` of a learner's
@@ -92,14 +96,19 @@ class RunFolder:
         for path in getattr(config.learner, "pretrained", ()):
             source, copy = get_field(config.learner, path), self._copy(path)
             if source and not (self.exists() and copy.exists()):
-                shutil.copytree(source, copy, dirs_exist_ok=True)
+                copy_pretrained(Path(source), copy)
+        for path in _named_paths(config):
+            name_folder(path)  # a run that this process writes is its user's
         loads = list(dict.fromkeys([*self.loads(), *loaded()]))
         about: dict[str, Any] = {"coplay": VERSION} | ({"loads": loads} if loads else {})
         write_json(self.config_file, about | config.as_json())
 
     def loads(self) -> list[str]:
         """The user's own files and modules (`--load`) that the run was made with."""
-        return read_json(self.config_file).get("loads", []) if self.exists() else []
+        if not self.exists():
+            return []
+        about = {"loads": []} | read_json(self.config_file)
+        return [str(name) for name in read_field(about, "loads", list, str(self.config_file))]
 
     def _copy(self, path: str) -> Path:
         """Where the run keeps the model that the field at `path` names, such as goals.from."""
@@ -108,6 +117,7 @@ class RunFolder:
     def read_config(self) -> TrainConfig:
         if not self.exists():
             raise UserError(f"{self.path} holds no run: there is no {self.config_file}")
+        check_folder(self.path)
         missing = [name for name in self.loads() if name not in loaded()]
         if not missing:
             return read_config(self.config_file)
@@ -120,7 +130,7 @@ class RunFolder:
         except UserError as error:
             options = " ".join(f"--load {name}" for name in missing)
             raise UserError(
-                f"{self.path} was made with own parts: add {options} ({error})"
+                f"{self.path} was made with own parts: add {options} if you trust them ({error})"
             ) from error
         return config
 
@@ -137,25 +147,25 @@ class RunFolder:
     def read_summary(self) -> dict[str, Any] | None:
         if not self.summary_file.exists():
             return None
-        return json.loads(self.summary_file.read_text())
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """An object from its file."""
-    try:
-        data = json.loads(path.read_text())
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from error
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path} is not JSON: {error}") from error
-    if not isinstance(data, dict):
-        raise UserError(f"{path} must be an object with fields, not {data!r}")
-    return data
+        return read_summary(self.summary_file)
 
 
 def read_config(path: Path) -> TrainConfig:
     """A run's configuration from its file."""
-    return TrainConfig.from_json(read_json(path), str(path))
+    config = TrainConfig.from_json(read_json(path), str(path))
+    for named in _named_paths(config):
+        refuse_elsewhere(named, path.parent, str(path))
+    return config
+
+
+def _named_paths(config: TrainConfig) -> list[str]:
+    """The folders that a configuration names: other runs, pretrained models."""
+    texts = [config.run.seating, *(text.partition("=")[2] for text in config.run.switch)]
+    entries = [part for text in texts for part in re.split("[,:]", text) if part and is_run(part)]
+    learner = config.learner
+    fields = (*getattr(learner, "pretrained", ()), *getattr(learner, "taken_over", ()))
+    entries += [get_field(learner, field) for field in fields]
+    return [entry.strip().split("@")[0] for entry in entries if entry]
 
 
 def make_game_of(config: TrainConfig) -> Game:
@@ -208,6 +218,22 @@ class Run:
     def metrics(self) -> list[dict[str, Any]]:
         """What was logged, a row for each update and seed."""
         return read_rows(self.folder.metrics_file)
+
+    def curve(self, metric: str) -> tuple[np.ndarray, np.ndarray]:
+        """A metric over training: [row] the steps, and [seed, row] its values; NaN where it was not
+        logged.
+
+            steps, values = coplay.load_run("runs/ppo").curve("reward/seat_0")
+            plt.plot(steps, values.mean(axis=0))
+        """
+        rows = self.metrics
+        names = dict.fromkeys(name for row in rows for name in row)
+        if metric not in names:
+            raise unknown(f"metric of {self.folder.path}", metric, names)
+        found = {(row["seed"], row["step"]): row.get(metric) for row in rows}
+        steps = sorted({step for _, step in found})
+        values = [[found.get((seed, step)) for step in steps] for seed in self.seeds]
+        return np.array(steps), np.array(values, float)
 
     @property
     def entries(self) -> list[str]:
@@ -283,7 +309,7 @@ def open_entry(text: str) -> RunEntry:
             fields.append(option)
     folder = RunFolder(Path(path))
     about = read_json(folder.config_file) if folder.exists() else {}
-    makers = GAMES.get(about.get("game_name", "")), LEARNERS.get(about.get("player", ""))
+    makers = GAMES.get(str(about.get("game_name"))), LEARNERS.get(str(about.get("player")))
     run = _opened(path, str(Path.cwd()), best, makers, folder.stamp())
     return RunEntry(text, run, choice["seat"], choice["seed"], fields)
 
@@ -375,13 +401,8 @@ def load_learners(
         except checkpoints.DamagedCheckpoint as error:
             raise UserError(f"damaged checkpoint: {error}; leave out @best") from error
     # The table differs from phase to phase; the learners do not.
-    last: Exception = UserError(f"no checkpoint in {saved.folder}")
-    for path in reversed(saved.all()):
-        try:
-            return checkpoints.load(path, shapes, part=".learners")[0], learners
-        except checkpoints.DamagedCheckpoint as error:
-            last = error
-    raise UserError(f"no usable checkpoint in {saved.folder}: {last}")
+    states, _ = saved.newest(lambda path: checkpoints.load(path, shapes, part=".learners"))
+    return states, learners
 
 
 def _shapes(learner: Learner, config: TrainConfig, game: Game) -> Any:

@@ -21,7 +21,7 @@ import numpy as np
 
 from coplay.core.compilation import use_cache
 from coplay.core.config import inert_fields
-from coplay.core.errors import Interrupted, RunStopped, UserError, WorkerFailed
+from coplay.core.errors import Interrupted, RunStopped, WorkerFailed
 from coplay.core.files import write_json
 from coplay.core.game import Game
 from coplay.core.group import group_players
@@ -41,6 +41,7 @@ from coplay.training.block import (
 from coplay.training.config import TrainConfig
 from coplay.training.evaluations import Evaluations
 from coplay.training.logs import Logs
+from coplay.training.metrics import blame
 from coplay.training.phases import Phase, plan_phases
 from coplay.training.players import make_player
 from coplay.training.run import RunFolder, make_game_of
@@ -113,9 +114,9 @@ class Trainer:
         self.recent: list[dict[str, np.ndarray]] = []
         self.rewards = [math.nan] * self.game.seats
         self.stop = threading.Event()
-        workers = (
-            WorkerBlocks(self.game, run, self.seeds) if isinstance(self.game, WorkerGame) else None
-        )
+        workers = None
+        if isinstance(self.game, WorkerGame):
+            workers = WorkerBlocks(self.game, run, self.seeds, watcher.say)
         self.workers: WorkerBlocks | None = workers
         # Nothing is gained by long blocks where every step leaves the compiled program.
         self.block = 1 if workers else run.block
@@ -147,16 +148,7 @@ class Trainer:
 
     def _restore(self) -> None:
         """Take up the newest checkpoint that is whole."""
-        for path in reversed(self.saved.all()):
-            try:
-                phase = checkpoints.load_note(path)["phase"]
-                shapes = state_shapes(self.config, self.game, self.phases[phase])
-                self.state, note = checkpoints.load(path, shapes)
-                break
-            except checkpoints.DamagedCheckpoint as error:
-                self.watcher.say(f"damaged checkpoint passed over: {error}")
-        else:
-            raise UserError(f"no usable checkpoint in {self.saved.folder}")
+        self.state, note = self.saved.newest(self._read, self.watcher.say)
         if note["versions"] != checkpoints.versions():
             self.watcher.say(
                 f"note: the checkpoint was written with {note['versions']}, this is "
@@ -168,16 +160,32 @@ class Trainer:
         self.clock = Clock(note["seconds"], note["compile_seconds"])
         self.best_score = [-math.inf if s is None else s for s in note["best_score"]]
         if self.saved.best.exists() and max(self.best_score) > -math.inf:
-            self.best, _ = checkpoints.load(self.saved.best, self.state.learners)
+            self._restore_best()
         self.logs = Logs(self.folder.path, self.seeds, note["metrics_bytes"])
         if self.config.run.evaluate_every:
             self.evaluations.go_on(self.step)
         self.watcher.say(f"going on at step {self.step}")
         if self.workers:
+            self.workers.restarts = note.get("restarts", 0)
             self.watcher.say(
                 f"the state of {self.game.name} cannot be saved: its environments begin new "
                 "episodes, so the run goes on, but not bit for bit"
             )
+
+    def _read(self, path: Path) -> tuple[TrainState, dict[str, Any]]:
+        """The state in a checkpoint, and its note."""
+        note = checkpoints.load_note(path)
+        checkpoints.check_note(note, len(self.phases), self.per_iteration, len(self.seeds))
+        shapes = state_shapes(self.config, self.game, self.phases[note["phase"]])
+        return checkpoints.load(path, shapes)
+
+    def _restore_best(self) -> None:
+        """The best learners so far; a run goes on without them, and keeps the next best."""
+        try:
+            self.best, _ = checkpoints.load(self.saved.best, self.state.learners)
+        except checkpoints.DamagedCheckpoint as error:
+            self.watcher.say(f"the best learners so far are lost: {error}")
+            self.best_score = [-math.inf] * len(self.seeds)
 
     @property
     def step(self) -> int:
@@ -328,18 +336,13 @@ class Trainer:
         )
 
     def _check_finite(self, row: dict[str, Any]) -> None:
-        """Stop at the first number of a learner that is no number."""
+        """Stop at the first number that is none."""
         active = {seat for learner in self.phases[self.phase].learners for seat in learner.active}
-        for name, value in row.items():
-            kind, _, seat = name.partition("/seat_")
-            learned = kind not in ("reward", "length") and not kind.startswith("action_")
-            if seat and int(seat) in active and learned and not math.isfinite(value):
-                good = self.saved.all()
-                raise RunStopped(
-                    f"{name} became {value} at step {row['step']} (seed {row['seed']}). The last "
-                    f"good checkpoint is {good[-1] if good else 'missing'}; a smaller "
-                    "optimiser.learning_rate or optimiser.max_grad_norm usually helps"
-                )
+        if wrong := blame(row, active):
+            good = self.saved.all()
+            raise RunStopped(
+                f"{wrong}The last good checkpoint is {good[-1] if good else 'missing'}"
+            )
 
     # --- checkpoints ---------------------------------------------------------------------------
 
@@ -355,6 +358,8 @@ class Trainer:
             "best_score": [None if math.isinf(s) else s for s in self.best_score],
             "versions": checkpoints.versions(),
         }
+        if self.workers:
+            note["restarts"] = self.workers.restarts
         self.saved.save(self.step, self.state, note)
 
     def _keep_best(self) -> None:
@@ -398,6 +403,8 @@ class Trainer:
             "compile_seconds": self.clock.compiling,
             "steps_per_second": steps / self.clock.training if self.clock.training else None,
         }
+        if self.workers:
+            summary["restarts"] = self.workers.restarts
         if len(self.seeds) > 1:
             records = [match.record(self.game.name, entries) for match in matches]
             means = [record["team_mean"] for record in records]

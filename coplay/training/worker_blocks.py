@@ -112,11 +112,18 @@ def compile_iteration(
 
 
 class WorkerBlocks:
-    """The iterations of a run whose game workers step, with a set of environments per seed."""
+    """The iterations of a run whose game workers step, with a set of environments per seed.
 
-    def __init__(self, game: WorkerGame, run: RunConfig, seeds: list[int]):
-        self.game, self.run, self.seeds = game, run, seeds
+    say: is told what the user should know of the environments. restarts: how often one of them was
+        started anew, also by earlier processes of the run.
+    """
+
+    def __init__(
+        self, game: WorkerGame, run: RunConfig, seeds: list[int], say: Callable[[str], None]
+    ):
+        self.game, self.run, self.seeds, self.say = game, run, seeds, say
         self.pool: Pool | None = None
+        self.restarts = 0
 
     def make_block(
         self, phase: Phase, state: TrainState
@@ -168,7 +175,9 @@ class WorkerBlocks:
         def play(table: Table, step: int) -> tuple[Any, Any, Any, Any]:
             return programs.act(game, others, state.learners, table, noise, np.int32(step))
 
+        before = self.pool.restarts
         table, trajectory = worker_rollout(play, self.pool, seed, state.table, self.run.rollout)
+        self.restarts += self.pool.restarts - before
         remembered = dict(zip(programs.seated, state.table.memory, strict=True))
         trajectory = trajectory._replace(memory=remembered)
         learners, counts = programs.update(game, state.learners, trajectory, key, progress)
@@ -177,7 +186,7 @@ class WorkerBlocks:
     def _begin(self, states: list[TrainState], iteration: int) -> list[TrainState]:
         """Start the workers; every environment begins an episode, whatever the states were."""
         copies, seats = self.run.copies, self.game.seats
-        self.pool = self.game.pool(copies, len(self.seeds))
+        self.pool = self.game.pool(copies, len(self.seeds), say=self.say)
         begun = []
         for number, (seed, state) in enumerate(zip(self.seeds, states, strict=True)):
             table = state.table._replace(

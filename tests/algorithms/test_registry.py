@@ -65,6 +65,8 @@ def test_names_that_mean_something_already() -> None:
     register_player("ns", stay)
     with pytest.raises(UserError, match="has a scripted player 'ns' of its own"):
         make_player("ns", make_game("stag-hunt"))
+    with pytest.raises(UserError, match=r"must take \(game, state\), but takes \(state\)"):
+        register_player("alone", lambda state: state)  # type: ignore[misc]
     with pytest.raises(UserError, match="is no player"):
         registry._as_player(3)
     with pytest.raises(UserError, match="--load FILE_OR_MODULE"):

@@ -1,6 +1,7 @@
 """Configurations: ranges in the types of fields, parts, paths, JSON and back, fields that do
 nothing."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -14,6 +15,7 @@ from coplay.core.config import (
     Share,
     ShareBelowOne,
     Widths,
+    checked,
     from_json,
     get_field,
     inert_fields,
@@ -52,6 +54,10 @@ class Player(Config):
         ({"hidden": [64, 0]}, "hidden must be above 0, not 0"),
         ({"clip": -1.0}, "clip must be above 0, not -1.0"),
         ({"keep": 1}, "keep must be at least 0 and below 1, not 1.0"),
+        ({"anchor": math.nan}, "anchor must be a finite number, not nan"),
+        ({"clip": math.inf}, "clip must be a finite number, not inf"),
+        ({"search.discount": -math.inf}, "discount must be a finite number, not -inf"),
+        ({"search.simulations": 10**16}, "simulations must be at most"),
         ({"search.simulation": 4}, "did you mean 'simulations'"),
         ({"serach.simulations": 4}, "did you mean 'search.simulations'"),
         ({"search.simulations": "many"}, "must be int, not 'many'"),
@@ -98,6 +104,14 @@ def test_leaves_have_paths_and_defaults() -> None:
     assert found["clip"] == (None, None)
 
 
+def test_plain_dataclasses_have_no_inert_fields() -> None:
+    @dataclass(frozen=True)
+    class Own:
+        cells: int = 6
+
+    assert inert_fields(Own(cells=8)) == []
+
+
 def test_fields_that_do_nothing_are_named() -> None:
     assert inert_fields(Player()) == []
     assert inert_fields(with_fields(Player(), {"search.simulations": 4, "anchor": 0.1})) == []
@@ -141,3 +155,13 @@ def test_parts_of_files_keep_the_defaults_of_their_place() -> None:
     assert read == WideEncoder(Encoder("cnn", (8,)))
     with pytest.raises(UserError, match=r"here\.encoder"):
         from_json(WideEncoder, {"encoder": {"chanels": [8]}}, "here")
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(0, "above 0, not 0"), (2.0, "int, not 2.0"), (math.nan, "int, not nan"), (True, "int, not")],
+)
+def test_arguments_of_functions_are_checked_alike(value: Any, words: str) -> None:
+    assert checked(PositiveInt, 3, "episodes") == 3 and checked(Share, 1, "share") == 1.0
+    with pytest.raises(UserError, match=f"episodes must be {words}"):
+        checked(PositiveInt, value, "episodes")

@@ -107,6 +107,17 @@ class WideScript(StagHunt):
         return {"wide": lambda game, ego: jnp.ones(9) / 9}
 
 
+class ForgottenGame(StagHunt):
+    """A scripted player of the state alone, and a game that is started without a key."""
+
+    def reset(self):
+        return super().reset(jax.random.key(0))
+
+    @property
+    def scripted(self):
+        return {"alone": lambda state: jnp.ones(7) / 7}
+
+
 class InPlace(StagHunt):
     """A state that `step` writes into."""
 
@@ -137,6 +148,8 @@ class InPlace(StagHunt):
             WideScript,
             "probabilities of scripted player 'wide' must be floating[7], not float32[9]",
         ),
+        (ForgottenGame, "reset must take (key), but takes ()"),
+        (ForgottenGame, "scripted player 'alone' must take (game, state), but takes (state)"),
         (InPlace, "step changes the state it is given; it must return a new one"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from coplay.reports import charts
@@ -20,7 +21,7 @@ def test_a_picture_is_written(tmp_path: Path) -> None:
 def test_dots_stand_at_the_values_of_the_table() -> None:
     axes = charts.new_figure(3, 3).add_subplot()
     draw_dots(axes, a_result())
-    assert list(axes.lines[0].get_ydata()) == pytest.approx([0.95])
+    assert list(np.asarray(axes.lines[0].get_ydata())) == pytest.approx([0.95])
     assert [label.get_text() for label in axes.get_xticklabels()] == ["score"]
 
 

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from coplay.core.errors import UserError
 from coplay.core.version import VERSION
 from coplay.training import checkpoints
 
@@ -50,13 +49,15 @@ def test_version_0_1_has_other_names_for_the_same_arrays(tmp_path: Path) -> None
     written_by_old_version(path, Before(np.arange(3.0), np.ones((2, 2))))
     found, _ = checkpoints.load(path, Now(np.zeros(3), np.zeros((2, 2))))
     np.testing.assert_array_equal(found.chunks, np.arange(3.0))
-    with pytest.raises(UserError, match=r"does not fit this program: \.chunks is float64\[3\]"):
+    with pytest.raises(
+        checkpoints.DamagedCheckpoint, match=r"does not fit this program: \.chunks is float64\[3\]"
+    ):
         checkpoints.load(path, Now(np.zeros(4), np.zeros((2, 2))))
-    with pytest.raises(UserError, match="another version or configuration"):
+    with pytest.raises(checkpoints.DamagedCheckpoint, match="another version or configuration"):
         checkpoints.load(path, (np.zeros(3),))
 
 
 def test_names_count_in_this_version(tmp_path: Path) -> None:
     checkpoints.save(tmp_path / "a.npz", Before(np.arange(3.0), np.ones(2)), {})
-    with pytest.raises(UserError, match=r"arrays differ, first \.chunks"):
+    with pytest.raises(checkpoints.DamagedCheckpoint, match=r"arrays differ, first \.chunks"):
         checkpoints.load(tmp_path / "a.npz", Now(np.zeros(3), np.zeros(2)))

@@ -72,6 +72,19 @@ def test_a_run_is_one_object(trained: Path) -> None:
         run.player(0, seed=4)
 
 
+def test_a_metric_is_a_curve(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = coplay.load_run(trained)
+    steps, values = run.curve("entropy/seat_0")
+    assert steps.tolist() == [16, 32]
+    assert values.tolist() == [[row["entropy/seat_0"] for row in run.metrics]]
+    with pytest.raises(coplay.UserError, match="did you mean 'entropy/seat_0'"):
+        run.curve("entropy/seat0")
+    rows = [{"step": 8, "seed": 0, "x": None}, {"step": 4, "seed": 0, "x": 2.0}]
+    monkeypatch.setattr("coplay.training.run.read_rows", lambda path: rows)
+    steps, values = run.curve("x")
+    assert steps.tolist() == [4, 8] and values[0, 0] == 2 and np.isnan(values[0, 1])
+
+
 def test_its_player_is_asked_for_one_observation(trained: Path) -> None:
     run = coplay.load_run(trained)
     player = run.player(seat=0)

@@ -18,13 +18,14 @@ from coplay.core.errors import UserError
 from coplay.core.files import write_json
 from coplay.core.game import Game
 from coplay.core.group import group_players
+from coplay.core.reading import check_folder, read_field, read_json
+from coplay.evaluation.adaptation.identity import identities
 from coplay.games.registry import game_parts
 from coplay.matches.match import play_match
 from coplay.nn.config import NetworkConfig
 from coplay.training.config import RunConfig, TrainConfig
 from coplay.training.players import make_player
 from coplay.training.run import RunFolder, make_game_of
-from coplay.training.seating import is_run
 from coplay.training.trainer import Trainer, Watcher
 
 RESULT = "best_response.json"
@@ -65,13 +66,11 @@ class Opposition:
         return config.network if game.full_view and game.seat_planes else "mlp"
 
     def folder(self, references: Path, config: BestResponseConfig) -> Path:
-        """Where its best response is kept; another game, other co-players or another network:
-        another folder."""
-        runs = [
-            RunFolder(Path(entry.split("@")[0])).checkpoints().last_step() if is_run(entry) else 0
-            for entry in self.against
-        ]
-        what = [self.game_name, to_json(self.game), list(self.against), runs, self.network(config)]
+        """Where its best response is kept. Another game, other co-players (also by the same name),
+        or other settings: another folder."""
+        settings = to_json(config) | {"network": self.network(config)}
+        own = identities(self.game_name, self.against)
+        what = [self.game_name, to_json(self.game), list(self.against), own, settings]
         digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:8]
         words = re.sub(r"[^a-z0-9]+", "-", f"{self.game_name}-{'-'.join(self.against)}".lower())
         return references / f"{words.strip('-')[:80]}-{digest}"
@@ -88,10 +87,14 @@ def best_response(
     kept = folder / RESULT
     found: dict[str, Any] = {"finished": False, "stages": []}
     if kept.exists():
-        found = json.loads(kept.read_text())
+        check_folder(folder)
+        found = read_json(kept)
+    stages: list[dict[str, Any]] = read_field(found, "stages", list, str(kept))
+    for one in (*stages, *([found] if read_field(found, "finished", bool, str(kept)) else [])):
+        for name in ("reward", "stderr"):
+            read_field(one if isinstance(one, dict) else {}, name, float, str(kept))
     if found["finished"]:
         return found
-    stages: list[dict[str, Any]] = found["stages"]
     run = RunFolder(folder / "run")
     while not _settled(stages, config):
         steps = config.stage * (len(stages) + 1)

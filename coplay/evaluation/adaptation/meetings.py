@@ -7,7 +7,6 @@ sets/NAME.csv    every episode of every unit
 """
 
 import csv
-import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from coplay.core.config import to_json
 from coplay.core.errors import UserError
 from coplay.core.files import replacing, write_json
 from coplay.core.game import Game
+from coplay.core.reading import check_folder, read_field, read_json
 from coplay.evaluation.adaptation.best_response import (
     BestResponseConfig,
     Opposition,
@@ -77,10 +77,11 @@ class KeptResults:
         if folder.exists() and not folder.is_dir():
             raise UserError(f"{folder} is a file; choose another --out")
         if self.settings.exists():
-            if json.loads(self.settings.read_text()) != request.as_json():
+            if read_json(self.settings) != request.as_json():
                 raise UserError(
                     f"{folder} holds an adaptation with other settings; choose another --out"
                 )
+            check_folder(folder)
         elif folder.exists() and any(folder.iterdir()):
             raise UserError(f"{folder} is not empty; choose another --out")
 
@@ -89,7 +90,7 @@ class KeptResults:
 
     def read(self, against: str) -> dict[str, Any] | None:
         path = self.path(against, "json")
-        return json.loads(path.read_text()) if path.exists() else None
+        return read_json(path) if path.exists() else None
 
 
 def slug(against: str) -> str:
@@ -178,9 +179,9 @@ def random_reward(opposition: Opposition, game: Game, config: AdaptConfig, folde
     wanted = to_json(fixed)
     kept = folder / "random.json"
     if kept.exists():
-        found = json.loads(kept.read_text())
-        if found["config"] == wanted:
-            return found["reward"]
+        found = read_json(kept)
+        if found.get("config") == wanted:
+            return read_field(found, "reward", float, str(kept))
     played, _ = play_units(game, make_meeting("random", against, game, fixed), fixed)
     reward = float(unit_scores(cut_episodes(played), fixed.steps, fixed.last).mean())
     write_json(kept, {"reward": reward, "config": wanted})

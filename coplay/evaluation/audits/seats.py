@@ -1,7 +1,7 @@
 """The seat audit: is every seat of a game, and every seat of a learner, treated alike?
 
 The chain a careful researcher would go: what can be decided exactly first (seconds), then the same
-player in every seat, then real training. See docs/audit.md.
+player in every seat, then real training. See docs/explanation/audits.md.
 """
 
 from collections.abc import Iterator

@@ -4,7 +4,7 @@ A part that is never called leaves no trace in a learning curve but that the cur
 algorithm without it. So it is asked directly, of any learner, by its public protocol: does each
 parameter move, does each declared input change what is done, does each coefficient change what is
 learned, does each field of the configuration change the program, and does learning begin with the
-policy that acted. See docs/hyper-mappo.md.
+policy that acted. See docs/explanation/audits.md.
 """
 
 import math

@@ -22,12 +22,12 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from coplay.core.config import Config, PositiveInt, only_if
-from coplay.core.errors import UserError, unknown
+from coplay.core.errors import UserError, how_to_install, unknown
 from coplay.core.game import Game, Observation, Outcome
 from coplay.games.adapters.jaxmarl_drawing import Scene, draw_scene, scene_of, text_scene
 from coplay.games.adapters.jaxmarl_kinds import KINDS, REFUSED, EnvStep, Kind
 
-INSTALL = "pip install 'coplay[jaxmarl]'"
+INSTALL = how_to_install("jaxmarl")
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,14 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from coplay.core.errors import UserError, unknown
+from coplay.core.errors import UserError, how_to_install, unknown
+from coplay.core.loading import name_game
+from coplay.games.adapters.trusted import check_source
 from coplay.games.adapters.worker_game import WorkerConfig, WorkerGame, look_at_environment
 from coplay.games.adapters.workers.source import Source, accepts, parse_option
 
 FAMILY = "pettingzoo"
+INSTALL = how_to_install("pettingzoo")
 USUAL = "parallel_env"  # what PettingZoo's modules call the function that makes an environment
 
 _CALLABLES: dict[str, Source] = {}  # of `from_pettingzoo`, by the name after the family's
@@ -30,6 +33,8 @@ def from_pettingzoo(
     options: Sequence[str] = (),
     workers: int = 0,
     timeout: float = 60.0,
+    strict: bool = False,
+    restart_workers: bool = False,
 ) -> WorkerGame:
     """A game from a callable that makes a PettingZoo parallel environment, for `coplay.train` and
     `coplay.play`.
@@ -39,7 +44,7 @@ def from_pettingzoo(
     name: what the game is called, `pettingzoo:NAME`. A run on it can be taken up, and its players
         loaded, wherever the name is known: unless said, it is `MODULE:FUNCTION` where that can be
         imported, and then known everywhere; other names are known after this call.
-    options, workers, timeout: see `WorkerConfig`.
+    options, workers, timeout, strict, restart_workers: see `WorkerConfig`.
 
         game = coplay.from_pettingzoo(lambda: MyEnvironment(), "mine", workers=2)
         coplay.train("ppo", game, "runs/mine")
@@ -47,9 +52,10 @@ def from_pettingzoo(
     if isinstance(make, str) or not callable(make):
         raise UserError(f"from_pettingzoo needs a callable that makes an environment, not {make!r}")
     module, function = getattr(make, "__module__", None), getattr(make, "__qualname__", None)
-    config = WorkerConfig(tuple(options), workers, timeout)
+    config = WorkerConfig(tuple(options), workers, timeout, strict, restart_workers)
     if name is None and module and function and _importable(make, module, function):
         rest = f"{module}:{function}"
+        name_game(f"{FAMILY}:{rest}")
         return _game(rest, Source(module, function), config)
     rest = name or (function if function and "<" not in function else "environment")
     _CALLABLES[rest] = Source("", "", pickled=_pickled(make))
@@ -70,7 +76,7 @@ def _pickled(make: Callable[..., Any]) -> bytes:
     try:
         import cloudpickle
     except ModuleNotFoundError:
-        raise UserError("cloudpickle is not installed: pip install 'coplay[pettingzoo]'") from None
+        raise UserError(f"cloudpickle is not installed: {INSTALL}") from None
     try:
         return cloudpickle.dumps(make)
     except Exception as error:
@@ -96,10 +102,11 @@ def _game(rest: str, source: Source, config: WorkerConfig) -> WorkerGame:
     try:
         import gymnasium  # noqa: F401
     except ModuleNotFoundError:
-        raise UserError("gymnasium is not installed: pip install 'coplay[pettingzoo]'") from None
-    if not source.pickled:
-        _check_function(name, source)
+        raise UserError(f"gymnasium is not installed: {INSTALL}") from None
     source = Source(source.module, source.function, config.options, source.pickled)
+    if not source.pickled:
+        check_source(name, source)
+        _check_function(name, source)
     return look_at_environment(name, config, source, lambda env: _pictures(env, source))
 
 
@@ -130,7 +137,8 @@ def _check_function(name: str, source: Source) -> None:
         if source.function == USUAL and hasattr(module, "env"):
             raise UserError(
                 f"{name} is a turn-by-turn environment without a parallel form; write a function "
-                f"that converts it, and name it as {FAMILY}:MODULE:FUNCTION"
+                "that returns pettingzoo.utils.conversions.aec_to_parallel(env), and name it as "
+                f"{FAMILY}:MODULE:FUNCTION"
             ) from None
         public = [x for x in vars(module) if not x.startswith("_") and callable(vars(module)[x])]
         raise unknown(f"function of {source.module}", source.function, public) from None

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Int, UInt32
 
 from coplay.core.compilation import use_cache
-from coplay.core.errors import UserError, unknown
+from coplay.core.errors import UserError, how_to_install, unknown
 from coplay.core.game import Game, Observation, Outcome, State
 from coplay.games.registry import make_game
 
@@ -69,7 +69,7 @@ def to_pettingzoo(
         observations, infos = env.reset(seed=0)
     """
     if MISSING:
-        raise UserError(f"{MISSING} is not installed: pip install 'coplay[pettingzoo]'")
+        raise UserError(f"{MISSING} is not installed: {how_to_install('pettingzoo')}")
     use_cache()
     return CoplayParallelEnv(make_game(game) if isinstance(game, str) else game, render_mode, seed)
 
@@ -178,12 +178,20 @@ class CoplayParallelEnv(ParallelEnv):
         rows = [planes.reshape(len(planes), -1).astype(np.float32), features]
         return np.concatenate(rows, axis=1).reshape(-1)
 
+    @property
+    def game_state(self) -> State:
+        """The state of the game, for scripted players and planners in a loop of one's own.
+
+        action = player.act(observations[agent], rewards[agent], env.game_state)
+        """
+        return self._begun().state
+
     def render(self) -> np.ndarray | str | None:
         """A picture [pixel row, pixel column, RGB] uint8, text, or None, as `render_mode` says."""
         if self.render_mode is None:
             logger.warn("render() gives nothing without a render_mode")
             return None
-        state = self._begun().state
+        state = self.game_state
         if self.render_mode == "rgb_array":
             return self.game.draw(state)
         if self.render_mode == "ansi":

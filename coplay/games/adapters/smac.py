@@ -7,8 +7,9 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from coplay.core.errors import UserError
+from coplay.games.adapters.trusted import check_library
 from coplay.games.adapters.worker_game import WorkerConfig, WorkerGame, look_at_environment
-from coplay.games.adapters.workers.smac_env import environment_class
+from coplay.games.adapters.workers.smac_env import LIBRARIES, environment_class
 from coplay.games.adapters.workers.source import Source, parse_option
 
 
@@ -21,6 +22,7 @@ def smac_parts(library: str, rest: str) -> tuple[type, Callable[[WorkerConfig], 
 def _game(library: str, rest: str, config: WorkerConfig) -> WorkerGame:
     name = f"{library}:{rest}"
     options = dict(parse_option(text) for text in config.options)
+    check_library(name, LIBRARIES[library][0], rest, config.options)
     if "module" not in options:
         try:
             environment_class(library)

@@ -7,19 +7,20 @@ rollouts and matches ask those for the next state where they would call `step`.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import tyro
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from coplay.core.config import Config, NonNegativeInt, PositiveFloat
 from coplay.core.errors import UserError
 from coplay.core.game import Game, Observation, Outcome
 from coplay.core.group import Group
-from coplay.games.adapters.workers.pool import Pool
+from coplay.games.adapters.workers.pool import Pool, say_on_stderr
 from coplay.games.adapters.workers.seats import IMAGE, Seats, Views, read_seats
 from coplay.games.adapters.workers.source import Source
 
@@ -34,6 +35,12 @@ class WorkerConfig(Config):
     """Worker processes among which the game copies are shared out; 0: as many as cores."""
     timeout: PositiveFloat = 60.0
     """Seconds that one call of an environment may take before the run is stopped."""
+    strict: Annotated[bool, tyro.conf.arg(aliases=("--strict",))] = False
+    """Refuse what breaks PettingZoo's rules and can be played all the same: missing rewards,
+    unknown agents, observations outside their space. Else each is said once."""
+    restart_workers: Annotated[bool, tyro.conf.arg(aliases=("--restart-workers",))] = False
+    """Start an environment anew that raises, dies or hangs, and cut its episode, instead of
+    stopping. The summary counts how often."""
 
 
 class WorkerState(NamedTuple):
@@ -144,10 +151,26 @@ class WorkerGame(Game):
             f"{self.name} cannot be shown in the terminal: write a film by --out film.gif"
         )
 
-    def pool(self, copies: int, sets: int = 1, film: bool = False) -> Pool:
-        """Workers for `sets` times `copies` environments."""
+    def pool(
+        self,
+        copies: int,
+        sets: int = 1,
+        film: bool = False,
+        say: Callable[[str], None] = say_on_stderr,
+    ) -> Pool:
+        """Workers for `sets` times `copies` environments. say: see `Pool`."""
+        config = self.config
         return Pool(
-            self.source, self.table, copies, sets, self.config.workers, self.config.timeout, film
+            self.source,
+            self.table,
+            copies,
+            sets,
+            config.workers,
+            config.timeout,
+            film,
+            config.strict,
+            config.restart_workers,
+            say,
         )
 
 

@@ -1,6 +1,7 @@
 """Small PettingZoo parallel environments, which worker processes import by this module's name."""
 
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -111,6 +112,59 @@ class Little:
 
 def little(**options):
     return Little(**options)
+
+
+class Unruly(Little):
+    """Little, which misbehaves in the given step of every episode; see `step` and `_shown`.
+
+    after: misbehave only from this episode on. note: a file to write the ids of children to.
+    """
+
+    def __init__(self, wrong="", at=2, after=1, note=None, **options):
+        super().__init__(**options)
+        self.wrong, self.at, self.after, self.note = wrong, at, after, note
+
+    def observation_space(self, agent):
+        return spaces.Box(-1, 100, (4,), np.float32)
+
+    def step(self, actions):
+        observations, rewards, *rest = super().step(actions)
+        if self._now() and self.wrong == "raise":
+            raise RuntimeError("the dice fell off the table")
+        if self._now() and self.wrong == "exit":
+            os._exit(3)
+        if self._now() and self.wrong == "child":
+            child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+            Path(self.note).write_text(str(child.pid))
+        if self._now() and self.wrong == "no reward":
+            del rewards["b"]
+        if self._now() and self.wrong == "unknown agent":
+            rewards["z"] = 1.0
+        bad = {"reward nan": np.nan, "reward inf": np.inf, "reward text": "much"}
+        if self._now() and self.wrong in bad:
+            rewards["b"] = bad[self.wrong]
+        return observations, rewards, *rest
+
+    def _shown(self, agents):
+        observations, infos = super()._shown(agents)
+        bad: dict[str, Any] = {
+            "nan": [0, np.nan, 0, 0],
+            "inf": [0, 0, 0, np.inf],
+            "outside": [0, 0, 101, 0],
+            "short": [0, 0, 0],
+            "column": [[0], [0], [0], [0]],
+            "text": ["a"] * 4,
+        }
+        if self._now() and "b" in observations and self.wrong in bad:
+            observations["b"] = np.array(bad[self.wrong])
+        return observations, infos
+
+    def _now(self):
+        return self.time == self.at and self.episodes >= self.after
+
+
+def unruly(**options):
+    return Unruly(**options)
 
 
 class Painted(Little):

@@ -13,7 +13,8 @@ import coplay
 from coplay.core.errors import UserError
 from coplay.games.adapters.worker_game import WorkerGame
 from coplay.games.adapters.workers.pool import Pool
-from coplay.games.adapters.workers.seats import SeatedEnv, Seats, Views, read_seats
+from coplay.games.adapters.workers.seated import SeatedEnv
+from coplay.games.adapters.workers.seats import Seats, Views, read_seats
 from coplay.games.adapters.workers.worker import episode_seed
 from coplay.games.stag_hunt import StagHunt, StagHuntConfig
 

@@ -256,3 +256,20 @@ def test_agents_leave_and_are_cut() -> None:
     over = env.state()
     assert env.step({}) == ({}, {}, {}, {}, {})
     assert_same(env.state(), over)
+
+
+def test_a_scripted_player_is_given_the_state_of_the_game() -> None:
+    env = to_pettingzoo("stag-hunt")
+    with pytest.raises(coplay.UserError, match="reset"):
+        _ = env.game_state
+    views, _ = env.reset(seed=0)
+    hunters = [coplay.step_player("ns", env.game, seat) for seat in range(4)]
+    total, rewards = 0.0, dict.fromkeys(env.agents, 0.0)
+    while env.agents:
+        actions = {
+            agent: hunters[int(agent[-1]) - 1].act(views[agent], rewards[agent], env.game_state)
+            for agent in env.agents
+        }
+        views, rewards, *_ = env.step(actions)
+        total += sum(rewards.values())
+    assert total >= 10, "at least the stag was caught"

@@ -20,6 +20,8 @@ class SharedArrays(NamedTuple):
     reward: [row, seat] float32. terminated, truncated: [row, seat] bool. over: [row] bool.
     score: [row, score] float32 of the episode that ended in the step, where `over`.
     at: [worker, 4] int64: calls begun, row, episode and step of the call that is under way.
+    episode: [row] int64, the number of the episode that is played. cut: [row] bool: the
+        environment failed in the step and was made anew, so its episode has no end of its own.
     """
 
     action: np.ndarray
@@ -32,6 +34,8 @@ class SharedArrays(NamedTuple):
     over: np.ndarray
     score: np.ndarray
     at: np.ndarray
+    episode: np.ndarray
+    cut: np.ndarray
 
 
 def new_file(seats: Seats, rows: int, workers: int) -> int:
@@ -55,11 +59,11 @@ def open_arrays(descriptor: int, seats: Seats, rows: int, workers: int) -> Share
         count = int(np.prod(shape))
         arrays.append(np.frombuffer(memory, kind, count, place).reshape(shape))
         place += size
-    action, active, reward, terminated, truncated, over, score, at, *views = arrays
+    action, active, reward, terminated, truncated, over, score, at, episode, cut, *views = arrays
     half = len(Views._fields)
     after, fresh = Views(*views[:half]), Views(*views[half:])
     return SharedArrays(
-        action, active, after, fresh, reward, terminated, truncated, over, score, at
+        action, active, after, fresh, reward, terminated, truncated, over, score, at, episode, cut
     )
 
 
@@ -82,6 +86,8 @@ def _layout(seats: Seats, rows: int, workers: int) -> list[tuple[tuple[int, ...]
         ((rows,), truth),
         ((rows, len(seats.scores)), real),
         ((workers, 4), np.dtype(np.int64)),
+        ((rows,), np.dtype(np.int64)),
+        ((rows,), truth),
         *views,
         *views,
     ]

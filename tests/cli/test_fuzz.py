@@ -1,0 +1,178 @@
+"""Command lines and configurations that nobody would write: no traceback, no hang, nothing left
+behind by a refusal, and no advice that does not hold.
+
+`COPLAY_FUZZ=SEED,COUNT` tries other lines.
+"""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coplay.algorithms.ppo.config import PPOConfig
+from coplay.evaluation.adaptation import best_response, meetings
+from coplay.evaluation.audits import seats, wiring
+from coplay.games.stag_hunt import StagHuntConfig
+from coplay.matches import match
+from coplay.reproduce import runner
+from coplay.training import collect, trainer
+from coplay.training.config import RunConfig, TrainConfig
+from coplay.training.phases import plan_phases
+from tests.cli import fuzz
+
+SEED, QUICK, MANY, PROCESSES = 22, 40, 2000, 100
+CONFIG = TrainConfig("ppo", "stag-hunt", PPOConfig(), StagHuntConfig(), RunConfig()).as_json()
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path, monkeypatch: Any) -> Path:
+    """A folder with what lines name, and commands whose work ends where it would begin."""
+    fuzz.make_sandbox(tmp_path, CONFIG)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "300")
+
+    def reached(*_: Any, **__: Any) -> Any:
+        raise fuzz.Reached
+
+    def planned(config: Any, game: Any, *_: Any) -> Any:
+        plan_phases(config, game)
+        raise fuzz.Reached
+
+    for place, name in (
+        (trainer.Trainer, "_start"),
+        (match, "_play_episodes"),
+        (match, "play_worker_episodes"),
+        (meetings, "play_units"),
+        (best_response, "_stage"),
+        (collect, "play_whole"),
+        (runner, "reproduce"),
+    ):
+        monkeypatch.setattr(place, name, reached)
+    monkeypatch.setattr(seats, "_chain", planned)
+    monkeypatch.setattr(wiring, "wiring_checks", planned)
+    for name in ("hop_plus.parts", "search.searching", "throughput.stepping"):
+        monkeypatch.setattr(f"coplay.bench.{name}", reached)
+    for name in ("start_up", "worker_rows", "jaxmarl_stepping", "team_training"):
+        monkeypatch.setattr(f"coplay.bench.throughput.{name}", reached)
+    return tmp_path
+
+
+def complaint(sandbox: Path, line: list[str], before: frozenset[str]) -> str:
+    """What is wrong with what became of a line; empty: nothing."""
+    outcome = fuzz.attempt(line)
+    if outcome.trace or "Traceback" in outcome.said:
+        return outcome.trace or outcome.said
+    if outcome.code not in (None, 0, 1, 2):
+        return f"exit code {outcome.code}: {outcome.said}"
+    if outcome.code == 2 and (new := fuzz.tree(sandbox) - before):
+        return f"left behind: {sorted(new)}"
+    if outcome.code == 2 and not outcome.said.strip():
+        return "refused without a word"
+    return wrong_advice(line, outcome.said) if outcome.code == 2 else ""
+
+
+def wrong_advice(line: list[str], said: str) -> str:
+    """An option in the program's own sentence that no command has."""
+    if not said.startswith("coplay: "):
+        return ""  # the parser's, which lists the options it has
+    known = {"--help", "--load"}.union(*(fuzz.options(tuple(command)) for command in fuzz.COMMANDS))
+    given = " ".join(line)
+    wrong = [name for name in fuzz.advised(said) if name not in known and name not in given]
+    return f"{wrong} in: {said}" if wrong else ""
+
+
+def try_lines(sandbox: Path, lines: list[list[str]]) -> None:
+    before, failures = fuzz.tree(sandbox), []
+    for line in lines:
+        if found := complaint(sandbox, line, before):
+            failures.append(f"{line}\n{found}")
+        before = fuzz.tree(sandbox)
+    assert not failures, f"{len(failures)} of {len(lines)} lines:\n" + "\n\n".join(failures)
+
+
+def lines(count: int) -> list[list[str]]:
+    seed, count = map(int, os.environ.get("COPLAY_FUZZ", f"{SEED},{count}").split(","))
+    print(f"seed {seed}, {count} lines")
+    chance = random.Random(seed)
+    return [fuzz.line(chance) for _ in range(count)]
+
+
+def try_configurations(sandbox: Path, count: int) -> None:
+    chance, failures = random.Random(SEED), []
+    before = fuzz.tree(sandbox)
+    for _ in range(count):
+        text = fuzz.mutated(chance, CONFIG)
+        raw = text if isinstance(text, bytes) else text.encode(errors="surrogatepass")
+        (sandbox / "run" / "config.json").write_bytes(raw)
+        line = chance.choice(
+            [
+                ["train", "ppo", "--config", "run/config.json", "--out", "new"],
+                ["train", "ppo", "--resume", "run"],
+                ["watch", "run"],
+                ["play", "--seating", "run,ns,ns,ns"],
+                ["list", "."],
+            ]
+        )
+        if found := complaint(sandbox, line, before):
+            failures.append(f"{line} with {raw!r}\n{found}")
+    assert not failures, f"{len(failures)} configurations:\n" + "\n\n".join(failures)
+
+
+def test_some_lines(sandbox: Path) -> None:
+    try_lines(sandbox, lines(QUICK))
+
+
+def test_some_configurations(sandbox: Path) -> None:
+    try_configurations(sandbox, 25)
+
+
+@pytest.mark.faults
+def test_many_lines(sandbox: Path) -> None:
+    try_lines(sandbox, lines(MANY))
+
+
+@pytest.mark.faults
+def test_many_configurations(sandbox: Path) -> None:
+    try_configurations(sandbox, 1000)
+
+
+@pytest.mark.faults
+def test_lines_as_processes(tmp_path: Path) -> None:
+    """Refused lines as users give them; those that would begin to work are left out."""
+    fuzz.make_sandbox(tmp_path, CONFIG)
+    print(f"seed {SEED}")
+    chance, failures, tried = random.Random(SEED), [], 0
+    while tried < PROCESSES:
+        line = fuzz.line(chance)
+        if any("\udc80" in text for text in line):
+            continue
+        line += ["--nothing-of-this-name", "1"]
+        tried += 1
+        before = fuzz.tree(tmp_path)
+        done = subprocess.run(
+            [sys.executable, "-m", "coplay", *line],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        if "Traceback" in done.stderr or done.returncode not in (0, 2):
+            failures.append(f"{line}: {done.returncode}\n{done.stderr}")
+        if done.returncode == 2 and fuzz.tree(tmp_path) != before:
+            failures.append(f"{line}: left {fuzz.tree(tmp_path) - before}")
+    assert not failures, "\n\n".join(failures)
+
+
+FOUND: list[list[str]] = []
+"""Lines that once failed."""
+
+
+@pytest.mark.parametrize("line", FOUND, ids=" ".join)
+def test_lines_that_once_failed(sandbox: Path, line: list[str]) -> None:
+    assert not complaint(sandbox, line, fuzz.tree(sandbox))

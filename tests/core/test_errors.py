@@ -1,0 +1,39 @@
+"""What errors say: nearest names, wrong signatures, how to get an optional part."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from coplay.core.errors import how_to_install, unknown, wrong_signature
+
+
+def test_the_nearest_name_is_said() -> None:
+    assert "did you mean 'stag-hunt'?" in str(unknown("game", "stag-hnt", ["stag-hunt", "snow"]))
+    assert "did you mean" not in str(unknown("game", "xyz", ["stag-hunt", "snow"]))
+
+
+@pytest.mark.parametrize(
+    ("function", "fits"),
+    [
+        (lambda game, state: 0, True),
+        (lambda *anything: 0, True),
+        (lambda game, state, noise=0.1: 0, True),
+        (max, True),  # written in C
+        (lambda state: 0, False),
+        (lambda game, state, noise: 0, False),
+        (lambda *, game, state: 0, False),
+    ],
+)
+def test_wrong_signatures_are_said(function, fits: bool) -> None:
+    said = wrong_signature("it", function, "game", "state")
+    assert said == "" if fits else said.startswith("it must take (game, state), but takes (")
+
+
+def test_extras_that_are_named_exist() -> None:
+    home = Path(__file__).parents[2]
+    extras = tomllib.loads((home / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    for extra in ("jaxmarl", "mctx", "pettingzoo"):
+        assert f"'.[{extra}]'" in how_to_install(extra) and extra in extras

@@ -1,0 +1,1 @@
+"""Programs for those who work on coplay; the wheel does not hold them."""

@@ -1,0 +1,1 @@
+"""The build of the documentation: `python -m tools.docs`."""
