@@ -79,7 +79,7 @@ EXPERIMENTS = (
         "adaptation-stag-hunt",
         "Players among strangers",
         "Do trained players adapt to co-players they have never met, within 2400 steps?",
-        "0 and 1",
+        "training seeds 0 and 1",
         50,
         (
             PPO,

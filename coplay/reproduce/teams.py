@@ -73,7 +73,7 @@ EXPERIMENTS = (
         "hyper-mappo",
         "MAPPO and HyperMAPPO where only the past tells",
         "Does HyperMAPPO learn what only an agent's own past can tell?",
-        "0 to 4",
+        "training seeds 0 to 4",
         5,
         tuple(training(learner) for learner in LEARNERS),
         read_contexts,
