@@ -14,6 +14,7 @@ from coplay.core.game import Game
 from coplay.core.group import group_players
 from coplay.core.reading import read_field, read_json, shown, shown_in_line
 from coplay.evaluation.audits.checks import Audit
+from coplay.games.adapters.trusted import naming
 from coplay.games.adapters.worker_game import WorkerGame
 from coplay.matches.match import RecordedEpisode, play_match, record_episode
 from coplay.reports.curves import learning_curve
@@ -107,12 +108,15 @@ def print_summary(summary: dict[str, Any], as_json: bool, folder: RunFolder | No
     references(console, run)
     console.print(f"\nthe run is in {folder.path}: learning_curve.png, episode.gif, metrics.jsonl")
     console.print("what to try next:")
-    film = " --out film.gif" if isinstance(run.game, WorkerGame) else ""
+    film = own = ""
+    if isinstance(run.game, WorkerGame):
+        film, own = " --out film.gif", naming(run.game.source)
     for text in (
-        f"coplay watch {folder.path}{film}",
-        f"coplay play --seating {mixed_seating(run)} --episodes 2000",
+        f"coplay watch {folder.path}{film}{own}",
+        f"coplay play --seating {mixed_seating(run)} --episodes 2000{own}",
         f"tensorboard --logdir {folder.path}/tensorboard   (after pip install tensorboard)",
-        f"coplay train {summary['player']} --resume {folder.path} --steps {2 * summary['steps']}",
+        f"coplay train {summary['player']} --resume {folder.path} --steps "
+        f"{2 * summary['steps']}{own}",
     ):
         console.print(f"  {text}", soft_wrap=True)
 

@@ -26,6 +26,7 @@ from coplay.core.files import write_json
 from coplay.core.game import Game
 from coplay.core.group import group_players
 from coplay.core.player import Player
+from coplay.games.adapters.trusted import naming
 from coplay.games.adapters.worker_game import WorkerGame
 from coplay.matches.match import Match, play_match
 from coplay.matches.statistics import bootstrap_interval, iqm
@@ -272,7 +273,8 @@ class Trainer:
     @property
     def _resuming(self) -> str:
         """The command that takes this run up."""
-        return f"coplay train {self.config.player} --resume {self.folder.path}"
+        own = naming(self.game.source) if isinstance(self.game, WorkerGame) else ""
+        return f"coplay train {self.config.player} --resume {self.folder.path}{own}"
 
     def _enter(self, before: Phase, phase: Phase) -> TrainState:
         copies = self.config.run.copies

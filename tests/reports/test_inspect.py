@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from coplay.cli.main import run
+from tests.trust.pages import read_page
 
 GAME = ["--game.height=3", "--game.width=3", "--game.players=3", "--game.hares=2"]
 TINY = ["--epochs", "2", "--batch", "64"]
@@ -18,7 +19,7 @@ TINY = ["--epochs", "2", "--batch", "64"]
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dataset and both models."""
-    home = tmp_path_factory.mktemp("minds")
+    home = tmp_path_factory.mktemp("minds") / '"><script>alert(1)'  # names are shown, never run
     data = ["--data", str(home / "data")]
     collect = ["collect", *GAME, "--game.horizon=6", "--samples", "600"]
     assert run([*collect, "--out", str(home / "data")]) == 0
@@ -36,6 +37,7 @@ def inspected(made: Path, capsys: Any, part: str, model: str) -> tuple[dict[str,
     figures = json.loads(capsys.readouterr().out)
     assert figures == json.loads((out / "figures.json").read_text())
     page = (out / "index.html").read_text()
+    assert any(str(made / model) in text for text in read_page(out / "index.html"))
     pictures = list(out.glob("*.png"))
     assert len(pictures) >= 3 and page.count("data:image/png;base64") == len(pictures)
     for picture in pictures:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from coplay.core.errors import UserError
-from coplay.games.adapters.trusted import check_library
+from coplay.games.adapters.trusted import SMAC, check_library
 from coplay.games.adapters.worker_game import WorkerConfig, WorkerGame, look_at_environment
 from coplay.games.adapters.workers.smac_env import LIBRARIES, environment_class
 from coplay.games.adapters.workers.source import Source, parse_option
@@ -29,5 +29,5 @@ def _game(library: str, rest: str, config: WorkerConfig) -> WorkerGame:
         except ModuleNotFoundError as error:
             raise UserError(f"{name}: {error}") from None
     given = (f"library={library}", f"map_name={rest!r}", *config.options)
-    source = Source("coplay.games.adapters.workers.smac_env", "make", given)
+    source = Source(SMAC, "make", given)
     return look_at_environment(name, config, source, lambda env: False)

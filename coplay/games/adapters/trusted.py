@@ -37,6 +37,7 @@ KNOWN = {
 """Package of a library -> its environments with a parallel form; a version (`_v3`) follows each."""
 
 MAKER = "parallel_env"  # the function of such a module that makes an environment
+SMAC = "coplay.games.adapters.workers.smac_env"  # makes the battles of all its libraries
 TEXTS = ("obs_type", "difficulty", "capability_config")
 """Options of these environments that may be texts: none of them is a path."""
 WORD = re.compile(r"[A-Za-z0-9_]+")
@@ -48,6 +49,13 @@ def is_known(module: str, function: str) -> bool:
     environment, version, number = name.rpartition("_v")
     listed = environment in KNOWN.get(package, "").split()
     return bool(function == MAKER and listed and version and re.fullmatch("[0-9]{1,3}", number))
+
+
+def naming(source: Source) -> str:
+    """What a command line has to say beside a run's folder so that its environment is made: an
+    option with a space in front, or nothing."""
+    own = not source.pickled and not is_known(source.module, source.function)
+    return f" --load {source.module}" if own and source.module != SMAC else ""
 
 
 def check_source(game: str, source: Source) -> None:

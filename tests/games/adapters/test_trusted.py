@@ -7,7 +7,7 @@ import pytest
 
 from coplay.core import loading
 from coplay.core.errors import UserError
-from coplay.games.adapters.trusted import check_library, check_source, is_known
+from coplay.games.adapters.trusted import check_library, check_source, is_known, naming
 from coplay.games.adapters.workers.source import Source
 
 SPREAD = "mpe2.simple_spread_v3"
@@ -99,6 +99,12 @@ def test_a_known_library_is_never_taken_from_the_current_folder(
         check(SPREAD)
     with pytest.raises(UserError, match="'smaclite' would be taken from the current folder"):
         check_library("smaclite:3m", "smaclite.env", "3m", ())
+
+
+def test_the_command_that_goes_on_names_what_a_file_may_not() -> None:
+    assert naming(Source(SPREAD, "parallel_env")) == ""
+    assert naming(Source("", "", pickled=b"x")) == ""
+    assert naming(Source("host_envs", "little")) == " --load host_envs"
 
 
 def test_battles() -> None:
