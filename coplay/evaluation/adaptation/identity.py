@@ -15,6 +15,7 @@ import numpy as np
 
 from coplay.algorithms.registry import PLAYERS
 from coplay.algorithms.scripted import Scripted
+from coplay.core.reading import open_file
 from coplay.games.registry import GAMES
 from coplay.training.run import RunFolder
 from coplay.training.seating import is_run
@@ -39,7 +40,12 @@ def _run(entry: str) -> str:
     path, *options = entry.split("@")
     saved = RunFolder(Path(path)).checkpoints()
     used = [saved.best] if "best" in options and saved.best.exists() else saved.all()[-1:]
-    return _digest(*(file.read_bytes() for file in (RunFolder(Path(path)).config_file, *used)))
+    return _digest(*(_content(file) for file in (RunFolder(Path(path)).config_file, *used)))
+
+
+def _content(file: Path) -> bytes:
+    with open_file(file) as opened:
+        return hashlib.file_digest(opened, "sha256").digest()
 
 
 def _player(player: Any) -> str:

@@ -26,6 +26,7 @@ from coplay.core.errors import UserError, how_to_install, unknown
 from coplay.core.game import Game, Observation, Outcome
 from coplay.games.adapters.jaxmarl_drawing import Scene, draw_scene, scene_of, text_scene
 from coplay.games.adapters.jaxmarl_kinds import KINDS, REFUSED, EnvStep, Kind
+from coplay.games.adapters.trusted import require_installed
 
 INSTALL = how_to_install("jaxmarl")
 
@@ -258,6 +259,7 @@ def import_jaxmarl() -> Any:
 
 def _adapted(name: str, environment: str, options: tuple[str, ...], dead_stay: bool) -> JaxmarlGame:
     """The game around an environment, or an error if it cannot be played."""
+    require_installed(name, "jaxmarl")
     env = make_environment(environment, options)
     kind = KINDS[environment]
     spaces = [env.action_space(agent) for agent in env.agents]

@@ -106,7 +106,9 @@ def check_options(game: str, options: Iterable[str]) -> None:
 
 
 def require_installed(game: str, module: str) -> None:
-    """An error if a library would be taken from the current folder."""
+    """An error if a library would be taken from the current folder, unless a user names it."""
+    if is_named(game):
+        return
     top = module.partition(".")[0]
     loaded = sys.modules.get(top)
     taken = loaded.__spec__ if loaded is not None else find_spec(top)
