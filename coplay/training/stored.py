@@ -23,7 +23,7 @@ def read_summary(path: Path) -> dict[str, Any]:
         for seed in _objects(summary, "seeds", where):
             read_field(seed, "seed", int, where)
             read_field(seed, "team_mean", float, where)
-            _check_result(seed, where)
+            _check_result({"seats": []} | seed, where)
         read_field(summary, "iqm", float, where)
         ends = dict(enumerate(read_field(summary, "interval", list, where)))
         for end in (0, 1):

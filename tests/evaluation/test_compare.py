@@ -33,8 +33,10 @@ def finished_run(path: Path, player: str, values: np.ndarray, won: bool = False)
         {"seed": 3 + i, "team_mean": float(x[-1])} | ({"scores": {"won": 0.5}} if won else {})
         for i, x in enumerate(values)
     ]
-    several = {"seeds": seeds, "team_mean": 0.0}
-    write_json(folder.summary_file, {"steps": 1} | (several if len(seeds) > 1 else seeds[0]))
+    several = {"seeds": seeds, "team_mean": 0.0, "iqm": 0.0, "interval": [0.0, 0.0]}
+    about = {"game": "stag-hunt", "player": player, "episodes": 2, "seats": [], "steps": 1}
+    about |= {"seconds": 1.0, "compile_seconds": 1.0}
+    write_json(folder.summary_file, about | (several if len(seeds) > 1 else seeds[0]))
     return path
 
 

@@ -54,7 +54,7 @@ def test_damaged_and_missing_folders_are_refused(tmp_path: Path) -> None:
     save_dataset(tmp_path / "data", collected())
     arrays = tmp_path / "data" / "episodes.npz"
     arrays.write_bytes(arrays.read_bytes()[:-200])
-    with pytest.raises(UserError, match="cannot be read"):
+    with pytest.raises(UserError, match="collect anew"):
         load_dataset(tmp_path / "data")
 
 
