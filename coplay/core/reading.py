@@ -9,8 +9,9 @@ import json
 import os
 import stat
 from collections.abc import Mapping
+from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from coplay.core.errors import UserError
 
@@ -24,7 +25,7 @@ class Unreadable(UserError):
     """A file that cannot be used; the message says which, and why."""
 
 
-def open_file(path: Path, most: int | None = None) -> IO[bytes]:
+def open_file(path: Path, most: int | None = None) -> BufferedReader:
     """A plain file of at most so many bytes, open for reading."""
     refuse_link(path)
     try:

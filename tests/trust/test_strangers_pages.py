@@ -71,7 +71,7 @@ def test_names_are_no_formulas_in_pictures(tmp_path: Path) -> None:
     rows = [{"step": 1, "team_mean": 1.0}, {"step": 2, "team_mean": 2.0}]
     learning_curve(tmp_path / "curve.svg", rows, 1, FORMULA, {FORMULA: 1.0})
     assert (tmp_path / "curve.svg").exists()
-    band = {"step": [1, 2], "iqm": [1.0, 2.0], "low": [], "high": []}
+    band: dict[str, list[float]] = {"step": [1, 2], "iqm": [1.0, 2.0], "low": [], "high": []}
     charts.save(compare.draw_curves(FORMULA, {FORMULA: band}), tmp_path / "curves.png")
 
 
