@@ -23,7 +23,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = ["--data", str(home / "data")]
     collect = ["collect", *GAME, "--game.horizon=6", "--samples", "600"]
     assert run([*collect, "--out", str(home / "data")]) == 0
-    sizes = ["--dim", "3", "--units", "4", "--width", "6", "--opponent-hidden", "8"]
+    sizes = ["--dim", "3", "--width", "6", "--opponent-hidden", "8"]
     assert run(["pretrain", "goals", *data, "--out", str(home / "goals"), *sizes, *TINY]) == 0
     small = ["--channels", "6", "--width", "6"]
     assert run(["pretrain", "world-model", *data, "--out", str(home / "world"), *small, *TINY]) == 0
