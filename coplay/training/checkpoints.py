@@ -20,7 +20,7 @@ import optax
 
 from coplay.core.archive import Archive, DamagedArchive, Form, forms_of, open_archive
 from coplay.core.errors import UserError
-from coplay.core.files import replacing
+from coplay.core.files import remove, replacing
 from coplay.core.version import VERSION
 
 T = TypeVar("T")
@@ -202,7 +202,7 @@ class Checkpoints:
         path = self.folder / f"step-{step:015d}.npz"
         save(path, tree, note | {"step": step})
         for old in self.all()[: -self.keep]:
-            old.unlink()
+            remove(old)
         return path
 
 
