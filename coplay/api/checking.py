@@ -5,6 +5,7 @@ from pathlib import Path
 
 from coplay.core.check import FolderCheck, FolderReport
 from coplay.core.errors import UserError
+from coplay.core.reading import shown_in_line
 from coplay.training.check import (
     check_dataset,
     check_pretrained,
@@ -59,5 +60,4 @@ def print_check(report: FolderReport) -> None:
     if not report.whole:
         lines.append(f"  can be used: {report.usable}")
     for line in lines:
-        # Names and contents may come from anybody.
-        print("".join(letter if letter.isprintable() else "?" for letter in line))
+        print(shown_in_line(line))

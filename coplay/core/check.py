@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from coplay.core.manifest import MANIFEST, checksum, read_manifest
+from coplay.core.manifest import ABSENT, MANIFEST, checksum, read_manifest
 
 State = Literal["whole", "damaged", "missing", "unlisted"]
 
@@ -91,7 +91,8 @@ def check_manifest(report: FolderReport, own: Callable[[str], bool]) -> None:
         if path.is_symlink() or not path.resolve().is_relative_to(folder.resolve()):
             report.add(name, "damaged", "it is a link")
         elif not path.is_file():
-            report.add(name, "missing")
+            if ABSENT not in contents:
+                report.add(name, "missing")
         else:
             try:
                 grows = contents[0].pop("grows", False)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from coplay.core import files
 from coplay.core.errors import UserError
+from coplay.core.reading import shown_in_line
 
 try:
     import fcntl
@@ -102,4 +103,4 @@ def who(file: int) -> str:
         words += f"({about['command']})"
     except (ValueError, KeyError, TypeError):
         return "another process"
-    return "".join(letter if letter.isprintable() else "?" for letter in words)
+    return shown_in_line(words)

@@ -17,6 +17,8 @@ from coplay.core import files
 from coplay.core.version import VERSION
 
 MANIFEST = "manifest.json"
+ABSENT: dict[str, Any] = {"bytes": -1, "sha256": ""}
+"""The content of a file that is not there yet."""
 
 
 def checksum(path: Path, size: int | None = None) -> dict[str, Any]:
@@ -60,7 +62,7 @@ class Manifest:
         name = place.as_posix()
         if name == MANIFEST or self.growing(name):
             return
-        before = self._there(name)
+        before = self._there(name) or [ABSENT]
         self.entries.pop(name, None)
         if temporary is not None:
             self.entries[name] = [checksum(temporary), *before]
@@ -75,7 +77,8 @@ class Manifest:
 
     def settle(self) -> None:
         """Write the manifest with the contents that the files have."""
-        self.entries = {name: self._there(name) for name in self.entries}
+        there = {name: self._there(name) for name in self.entries}
+        self.entries = {name: found for name, found in there.items() if found != [ABSENT]}
         for path in sorted(self.folder.rglob("*")):
             name = path.relative_to(self.folder).as_posix()
             if self.growing(name) and path.is_file():
@@ -95,6 +98,8 @@ class Manifest:
 def _is(path: Path, content: dict[str, Any]) -> bool:
     try:
         return path.stat().st_size == content["bytes"] and checksum(path) == content
+    except FileNotFoundError:
+        return content == ABSENT
     except OSError:
         return False
 

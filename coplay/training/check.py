@@ -97,7 +97,7 @@ def _check_records(report: FolderReport, note: dict[str, Any]) -> None:
     history = report.folder / HISTORY
     if history.exists():
         lines = history.read_bytes().splitlines(keepends=True)
-        bad = sum(not is_row(line) for line in lines)
+        bad = sum(not is_row(line) for line in lines if line.endswith(b"\n"))
         words = f"{bad} lines cannot be read"
         report.add(HISTORY, "damaged" if bad else "whole", words if bad else "")
 

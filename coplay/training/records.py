@@ -136,8 +136,7 @@ def note_in_history(folder: Path, event: str, step: int, **more: Any) -> None:
     path = folder / HISTORY
     moment = time.strftime("%Y-%m-%dT%H:%M:%S%z")
     row = {"time": moment, "event": event, "step": step, "coplay": VERSION, **more}
-    data = json.dumps(row).encode() + b"\n"
-    if path.exists() and path.read_bytes()[-1:] not in (b"\n", b""):
-        data = b"\n" + data  # after half a row that a crash left
-    files.DISK.append(path, data)
+    if path.exists():  # half a row that a crash left is cut off
+        files.DISK.cut(path, path.read_bytes().rfind(b"\n") + 1)
+    files.DISK.append(path, json.dumps(row).encode() + b"\n")
     files.DISK.sync(path)
