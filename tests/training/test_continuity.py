@@ -10,7 +10,7 @@ from coplay.api.training import make_config
 from coplay.core.errors import UserError
 from coplay.core.version import VERSION
 from coplay.training.config import TrainConfig
-from coplay.training.continuity import require_same, stated_files, statement
+from coplay.training.continuity import differences, require_same, stated_files, statement
 
 
 @pytest.fixture(scope="module")
@@ -25,11 +25,12 @@ def note_of(config: TrainConfig) -> dict[str, Any]:
 
 def test_only_steps_may_change(config: TrainConfig) -> None:
     note = note_of(config)
-    assert require_same(note, replace(config, run=replace(config.run, steps=9)), False) == []
+    require_same(note, replace(config, run=replace(config.run, steps=9)), False)
     other = make_config("ppo", "stag-hunt", {}, {"steps": 100, "optimiser.learning_rate": 0.5})
     with pytest.raises(UserError, match=r"learner\.optimiser\.learning_rate: .* 0\.5 in config"):
         require_same(note, other, False)
-    assert len(require_same(note, other, True)) == 1
+    require_same(note, other, True)
+    assert len(differences(note, other)) == 1
     with pytest.raises(UserError, match=r"run\.rollout: 32 at the checkpoint, 16 in config"):
         require_same(note, replace(config, run=replace(config.run, rollout=16)), False)
 
@@ -42,9 +43,9 @@ def test_another_version_is_refused(config: TrainConfig) -> None:
 def test_a_field_that_is_new_in_this_version_is_no_difference(config: TrainConfig) -> None:
     note = note_of(config)
     del note["config"]["run"]["keep"]
-    assert require_same(note | {"config_sha256": "of the shorter one"}, config, False) == []
+    assert differences(note | {"config_sha256": "of the shorter one"}, config) == []
 
 
 def test_version_0_1_states_a_length_only(config: TrainConfig) -> None:
     assert stated_files({"metrics_bytes": 7}) == {"metrics.jsonl": {"bytes": 7}}
-    assert require_same({"versions": {"coplay": "0.1.0"}}, config, False) == []
+    assert differences({"versions": {"coplay": "0.1.0"}}, config) == []
