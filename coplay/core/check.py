@@ -83,7 +83,7 @@ def check_manifest(report: FolderReport, own: Callable[[str], bool]) -> None:
         try:
             listed = read_manifest(folder)
             report.add(MANIFEST, "whole")
-        except (OSError, ValueError) as error:
+        except ValueError as error:
             listed = {}
             report.add(MANIFEST, "damaged", str(error))
     for name, contents in listed.items():

@@ -6,7 +6,6 @@ written first, and a crash between the two writes leaves a file that still match
 
 import contextlib
 import hashlib
-import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from coplay.core import files
+from coplay.core.reading import read_json
 from coplay.core.version import VERSION
 
 MANIFEST = "manifest.json"
@@ -44,7 +44,7 @@ class Manifest:
     def __init__(self, folder: Path, growing: Callable[[str], bool] = lambda name: False):
         self.folder, self.growing = folder, growing
         self.entries: dict[str, list[dict[str, Any]]] = {}
-        with contextlib.suppress(OSError, ValueError):  # `coplay check` speaks of a damaged one
+        with contextlib.suppress(ValueError):  # `coplay check` speaks of a damaged one
             self.entries = read_manifest(folder)
 
     @contextlib.contextmanager
@@ -115,7 +115,7 @@ def read_manifest(folder: Path) -> dict[str, list[dict[str, Any]]]:
     A name that leads out of the folder is an error: a manifest may come from anybody.
     """
     try:
-        data = json.loads((folder / MANIFEST).read_bytes())
+        data = read_json(folder / MANIFEST)
         found = {
             name: [_content(one) for one in contents]
             for name, entry in data["files"].items()

@@ -1,12 +1,12 @@
 """What `coplay check` looks at in runs, datasets and pretrained models."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from coplay.core.check import FolderReport, check_manifest
 from coplay.core.errors import UserError
 from coplay.core.manifest import checksum
+from coplay.core.reading import read_json
 from coplay.matches.dataset import ABOUT, load_dataset
 from coplay.training import checkpoints
 from coplay.training.config import TrainConfig
@@ -21,10 +21,9 @@ OF_A_RUN = ("config.json", "summary.json", "learning_curve.png", "episode.gif")
 def _about(folder: Path, name: str) -> dict[str, Any]:
     """A file of fields; nothing if it cannot be read."""
     try:
-        data = json.loads((folder / name).read_bytes())
-    except (OSError, ValueError, RecursionError):
+        return read_json(folder / name)
+    except UserError:
         return {}
-    return data if isinstance(data, dict) else {}
 
 
 # --- runs --------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from coplay.core import files
+from coplay.core.reading import MOST_ROWS, open_file
 from coplay.core.version import VERSION
 
 HISTORY = "history.jsonl"
@@ -123,11 +124,12 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     rows = []
-    for line in path.read_bytes().split(b"\n"):
-        try:
-            rows.append(row_of(line))
-        except ValueError:
-            continue
+    with open_file(path, MOST_ROWS) as file:
+        for line in file:
+            try:
+                rows.append(row_of(line))
+            except ValueError:
+                continue
     return rows
 
 

@@ -14,12 +14,14 @@ import numpy as np
 import pytest
 
 from coplay.api.training import make_config
+from coplay.core.files import replacing
 from coplay.matches.match import Match
 from coplay.training import trainer
 from coplay.training.block import TrainState
 from coplay.training.config import TrainConfig
+from coplay.training.phases import plan_phases
 from coplay.training.records import read_rows
-from coplay.training.run import RunFolder
+from coplay.training.run import RunFolder, make_game_of
 from coplay.training.trainer import Trainer, Watcher
 
 SEATS, ACTIONS, SEEDS = 4, 7, 2
@@ -93,9 +95,14 @@ class Listener(Watcher):
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Checkpoints hold the tiny state."""
+    """Checkpoints hold the tiny state, and the game is made once."""
     shapes = jax.eval_shape(tiny_state)
+    config = tiny_config(4)
+    game = make_game_of(config)
+    phases = plan_phases(config, game)
     monkeypatch.setattr(trainer, "state_shapes", lambda *given: shapes)
+    monkeypatch.setattr(trainer, "make_game_of", lambda config: game)
+    monkeypatch.setattr(trainer, "plan_phases", lambda config, game: phases)
 
 
 def train_tiny(folder: Path, iterations: int, resume: bool = False) -> list[str]:
@@ -104,8 +111,6 @@ def train_tiny(folder: Path, iterations: int, resume: bool = False) -> list[str]
     run = TinyTrainer(tiny_config(iterations), folder, watcher, resume)
 
     def draw() -> None:
-        from coplay.core.files import replacing
-
         with replacing(folder / "learning_curve.png") as temporary:
             temporary.write_bytes(b"a picture")
 
