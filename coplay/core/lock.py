@@ -46,7 +46,8 @@ class Lock:
 
     def _take(self) -> int:
         while True:
-            file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+            # A stranger's folder may hold a link of this name; nothing is written through it.
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
             try:
                 if fcntl is not None:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -34,7 +34,7 @@ from coplay.training.block import (
     make_block,
     state_shapes,
 )
-from coplay.training.config import TrainConfig
+from coplay.training.config import TrainConfig, refuse_too_large
 from coplay.training.continuity import (
     differences,
     require_same,
@@ -138,6 +138,7 @@ class Trainer:
         self.game: Game = make_game_of(config)
         run = config.run
         self.phases = plan_phases(config, self.game)
+        refuse_too_large(run, self.game)
         self.per_iteration = run.copies * run.rollout
         self.total = math.ceil(run.steps / self.per_iteration)
         self.seeds = [run.seed + index for index in range(run.seeds)]

@@ -46,3 +46,12 @@ def test_folders_that_cannot_be_made_are_a_sentence(tmp_path: Path, name: str) -
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="cannot write in"):
         Lock(tmp_path / name)
+
+
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("keep")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".lock").symlink_to(tmp_path / "mine")
+    with pytest.raises(UserError, match="cannot write in"):
+        Lock(tmp_path / "run")
+    assert (tmp_path / "mine").read_text() == "keep"

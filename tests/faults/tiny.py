@@ -6,6 +6,7 @@ The state is a few numbers, and an iteration is a line of arithmetic in place of
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ import pytest
 
 from coplay.api.training import make_config
 from coplay.core.files import replacing
+from coplay.core.game import Game
 from coplay.matches.match import Match
 from coplay.training import trainer
 from coplay.training.block import TrainState
 from coplay.training.config import TrainConfig
-from coplay.training.phases import plan_phases
+from coplay.training.phases import Phase, plan_phases
 from coplay.training.records import read_rows
 from coplay.training.run import RunFolder, make_game_of
 from coplay.training.trainer import Trainer, Watcher
@@ -93,13 +95,18 @@ class Listener(Watcher):
         self.said.append(text)
 
 
+@cache
+def game_and_phases() -> tuple[Game, list[Phase]]:
+    config = tiny_config(4)
+    game = make_game_of(config)
+    return game, plan_phases(config, game)
+
+
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """Checkpoints hold the tiny state, and the game is made once."""
     shapes = jax.eval_shape(tiny_state)
-    config = tiny_config(4)
-    game = make_game_of(config)
-    phases = plan_phases(config, game)
+    game, phases = game_and_phases()
     monkeypatch.setattr(trainer, "state_shapes", lambda *given: shapes)
     monkeypatch.setattr(trainer, "make_game_of", lambda config: game)
     monkeypatch.setattr(trainer, "plan_phases", lambda config, game: phases)
