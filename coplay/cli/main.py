@@ -1,5 +1,6 @@
 """The command line: a table of commands, and what becomes of their errors."""
 
+import errno
 import os
 import signal
 import sys
@@ -131,7 +132,7 @@ def run(arguments: list[str]) -> int:
         words = system_error(error)
         if words is None:
             raise
-        return failed(words, 1)
+        return failed(words, 2 if getattr(error, "errno", None) == errno.ENAMETOOLONG else 1)
 
 
 def failed(message: str, code: int) -> int:

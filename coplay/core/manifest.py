@@ -6,6 +6,7 @@ written first, and a crash between the two writes leaves a file that still match
 
 import contextlib
 import hashlib
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -92,7 +93,8 @@ class Manifest:
             for name, contents in sorted(self.entries.items())
             if contents
         }
-        files.write_json(self.folder / MANIFEST, {"coplay": VERSION, "files": listed})
+        about = {"coplay": VERSION, "files": listed}
+        files.write_json(self.folder / MANIFEST, about | {"sha256": _own_checksum(about)})
 
 
 def _is(path: Path, content: dict[str, Any]) -> bool:
@@ -102,6 +104,12 @@ def _is(path: Path, content: dict[str, Any]) -> bool:
         return content == ABSENT
     except OSError:
         return False
+
+
+def _own_checksum(about: dict[str, Any]) -> str:
+    """Of what a manifest says, apart from this checksum."""
+    said = {name: value for name, value in about.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
 def _content(entry: dict[str, Any]) -> dict[str, Any]:
@@ -127,6 +135,8 @@ def read_manifest(folder: Path) -> dict[str, list[dict[str, Any]]]:
         parts = PurePosixPath(name).parts
         if not parts or ".." in parts or PurePosixPath(name).is_absolute() or "\\" in name:
             raise ValueError(f"{folder / MANIFEST} names a file outside of the folder: {name!r}")
+    if data.get("sha256") != _own_checksum(data):
+        raise ValueError(f"{folder / MANIFEST} does not match its own checksum")
     return found
 
 

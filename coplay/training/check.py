@@ -83,15 +83,17 @@ def _check_records(report: FolderReport, note: dict[str, Any]) -> None:
     """The files that grow, against what a checkpoint states about them."""
     for name, stated in stated_files(note).items():
         path = report.folder / name
-        size = path.stat().st_size if path.exists() else 0
-        if not path.exists() and stated["bytes"]:
-            report.add(name, "missing")
-        elif size < stated["bytes"]:
+        if not path.exists():
+            if stated["bytes"]:
+                report.add(name, "missing")
+            continue
+        size = path.stat().st_size
+        if size < stated["bytes"]:
             words = f"it has {size} bytes, the newest checkpoint says {stated['bytes']}"
             report.add(name, "damaged", words)
-        elif stated.get("sha256") not in (None, checksum(path, stated["bytes"])["sha256"]) and size:
+        elif stated.get("sha256") not in (None, checksum(path, stated["bytes"])["sha256"]):
             report.add(name, "damaged", "it does not match the checksum in the newest checkpoint")
-        elif path.exists():
+        else:
             report.add(name, "whole")
     history = report.folder / HISTORY
     if history.exists():

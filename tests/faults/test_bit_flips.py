@@ -32,7 +32,7 @@ def flip_and_check(folder: Path, flips: int, seed: int) -> int:
         path.write_bytes(after)
         (report,) = check(folder)
         if report.whole:
-            # Only the manifest says nothing about itself, and what it says is the same.
+            # White space of the manifest: what it says is the same.
             assert path.name == MANIFEST and read_manifest(folder) == listed, (path, place, bit)
             harmless += 1
         else:
