@@ -107,10 +107,20 @@ def check_note(note: dict[str, Any], phases: int, per_iteration: int, seeds: int
         and len(scores) == seeds
         and all(score is None or _number(score) for score in scores),
         "versions": isinstance(note.get("versions"), dict),
+        "files": "files" not in note or _are_files(note["files"]),
     }
     right["step"] = right["iteration"] and note.get("step") == note["iteration"] * per_iteration
     if wrong := [name for name, fine in right.items() if not fine]:
         raise DamagedCheckpoint(f"its note says no {' and no '.join(wrong)} that fits the run")
+
+
+def _are_files(stated: Any) -> bool:
+    """Whether a note states lengths of files, that of the log among them."""
+    return (
+        isinstance(stated, dict)
+        and "metrics.jsonl" in stated
+        and all(isinstance(one, dict) and _whole(one.get("bytes")) for one in stated.values())
+    )
 
 
 def _whole(value: Any) -> bool:

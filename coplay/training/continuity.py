@@ -50,7 +50,7 @@ def differences(note: Mapping[str, Any], config: TrainConfig) -> list[str]:
     found = []
     now = canonical(config)
     if note["config_sha256"] != config_sha256(now):
-        before = _read(note["config"])
+        before = _read(note.get("config") or {})
         found += [
             f"{path}: {_words(old)} at the checkpoint, {_words(new)} in config.json"
             for path, old, new in _compare(before, now)
@@ -98,7 +98,7 @@ def _read(data: Mapping[str, Any]) -> dict[str, Any]:
         given = {**data, "run": {**data["run"]}}
         return canonical(TrainConfig.from_json(given, "the checkpoint"))
     except (UserError, KeyError, TypeError):
-        return dict(data)
+        return dict(data) if isinstance(data, dict) else {}
 
 
 def _compare(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:

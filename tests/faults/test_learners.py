@@ -36,7 +36,8 @@ def test_crash_states_of_every_learner(
     player: str, seeds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = make_config(player, "stag-hunt", {}, SMALL | OWN[player] | {"seeds": seeds})
-    compile_block, programs = Trainer._compile, []
+    programs: list[Any] = []
+    compile_block = Trainer._compile
 
     def compile_once(self: Trainer, phase: Any) -> Any:
         if not programs:
