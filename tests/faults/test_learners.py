@@ -14,7 +14,7 @@ from tests.faults.disks import RecordingDisk, put_back
 from tests.faults.tiny import outcome, quick_folder
 
 SMALL: dict[str, Any] = {
-    **{"copies": 4, "rollout": 4, "block": 2, "steps": 128, "episodes": 4, "keep": 2},
+    **{"copies": 4, "rollout": 4, "block": 2, "steps": 256, "episodes": 4, "keep": 2},
     **{"checkpoint_every": 32, "minibatches": 2, "epochs": 1, "evaluate_every": 64},
     "evaluate_episodes": 2,
 }

@@ -130,7 +130,7 @@ def outcome(folder: Path) -> dict[str, Any]:
     times = ("seconds", "compile_seconds", "steps_per_second")
     found: dict[str, Any] = {}
     saved = RunFolder(folder).checkpoints()
-    for path in (saved.all()[-1], saved.best):
+    for path in [saved.all()[-1], *([saved.best] if saved.best.exists() else [])]:
         with np.load(path) as data:
             for name in data.files:
                 if name != "note.json":
