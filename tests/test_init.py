@@ -12,6 +12,7 @@ PUBLIC = {
     *("Game", "Player", "Learner", "View", "Trajectory", "Observation", "Outcome", "UserError"),
     *("train", "play", "adapt", "cross_play", "compare", "audit_seats", "audit_wiring", "episodes"),
     *("collect", "pretrain", "inspect", "make_game", "make_player", "load_run", "check_game"),
+    "check",
     *("register_game", "register_player", "register_learner", "from_pettingzoo", "to_pettingzoo"),
 }
 

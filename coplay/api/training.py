@@ -19,6 +19,8 @@ from coplay.core.files import new_folder
 from coplay.core.game import Game
 from coplay.reports.results import after_training
 from coplay.training.config import TrainConfig, run_defaults
+from coplay.training.opened import OpenedRun
+from coplay.training.records import HISTORY, note_in_history, read_rows
 from coplay.training.run import RunFolder
 from coplay.training.trainer import Trainer, Watcher
 
@@ -31,6 +33,7 @@ def train(
     seating: str | Sequence[Entry] = "",
     game_fields: Mapping[str, Any] | None = None,
     resume: bool = False,
+    force: bool = False,
     quiet: bool = False,
     pictures: bool = True,
     watcher: Watcher | None = None,
@@ -44,7 +47,8 @@ def train(
     fields: of the run (`steps`, `seed`, …) or of the learner (`learning_rate`, …), as in
         `coplay train PLAYER --help`; nested ones by their path or as a dictionary. game_fields: of
         the game.
-    resume: go on with the run in `out`; only `steps` may be given.
+    resume: go on with the run in `out`; only `steps` may be given. force: also if its configuration
+        or the version of coplay is not what the checkpoint was written with.
     quiet: show no progress. pictures: leave a learning curve and a film in the folder.
     watcher: is told of the progress instead of the user.
 
@@ -59,6 +63,9 @@ def train(
         if fields or game_fields or seating:
             raise UserError("a resumed run keeps its configuration: only steps may be given")
         if (summary := finished_summary(folder, config)) is not None:
+            if pictures:
+                with watching(watcher, quiet) as told:
+                    finish_pictures(folder, summary, told)
             return summary | {"folder": str(folder.path)}
     else:
         name = game if isinstance(game, str) else game.name
@@ -66,12 +73,17 @@ def train(
         given = fields | ({"seating": seating_text(seating)} if seating else {})
         config = make_config(player, game, game_fields or {}, given)
     with watching(watcher, quiet) as told:
-        summary = run_training(config, folder, resume, told, pictures)
+        summary = run_training(config, folder, resume, told, pictures, force)
     return summary | {"folder": str(folder.path)}
 
 
 def run_training(
-    config: TrainConfig, folder: RunFolder, resume: bool, watcher: Watcher, pictures: bool = True
+    config: TrainConfig,
+    folder: RunFolder,
+    resume: bool,
+    watcher: Watcher,
+    pictures: bool = True,
+    force: bool = False,
 ) -> dict[str, Any]:
     """Train to the end, draw what every finished run leaves, and return the summary."""
     for entry in sorted(set(config.run.seating.split(","))):
@@ -80,13 +92,8 @@ def run_training(
                 f"note: the player {entry} is not registered: only this process can resume the run "
                 f"or load it; coplay.register_player('{entry}', …) makes it known to others"
             )
-    run = Trainer(config, folder.path, watcher, resume)
-    if resume:
-        folder.write_config(config)
-    summary = run.run()
-    if pictures:
-        after_training(folder, run, watcher)
-    return summary
+    run = Trainer(config, folder.path, watcher, resume, force)
+    return run.run((lambda: after_training(folder, watcher)) if pictures else None)
 
 
 def make_config(
@@ -120,3 +127,20 @@ def finished_summary(folder: RunFolder, config: TrainConfig) -> dict[str, Any] |
     """The summary of a run that has all its steps behind it, else None."""
     summary = folder.read_summary()
     return summary if summary is not None and summary["steps"] >= config.run.steps else None
+
+
+def finish_pictures(folder: RunFolder, summary: dict[str, Any], watcher: Watcher) -> None:
+    """Draw what a finished run lacks because it was killed after its summary."""
+    history = read_rows(folder.path / HISTORY)
+    last = {"event": "finished", "step": summary["steps"]}
+    if any(last.items() <= row.items() for row in history):
+        return
+    if not history and folder.curve_file.exists():  # of a version without a history
+        return
+    opened = OpenedRun(folder.path)
+    try:
+        after_training(folder, watcher)
+        note_in_history(folder.path, "finished", summary["steps"])
+        opened.settle()
+    finally:
+        opened.close()

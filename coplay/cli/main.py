@@ -1,12 +1,22 @@
 """The command line: a table of commands, and what becomes of their errors."""
 
+import errno
 import os
+import signal
 import sys
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
 from coplay.cli.arguments import option, take_loads, values
-from coplay.core.errors import Interrupted, RunStopped, UserError, WorkerFailed, unknown
+from coplay.core.errors import (
+    Interrupted,
+    RunStopped,
+    UserError,
+    WorkerFailed,
+    system_error,
+    unknown,
+)
 from coplay.core.loading import load, look_in_current_folder, name_game
 from coplay.core.reading import shown
 from coplay.core.version import VERSION
@@ -46,6 +56,7 @@ COMMANDS = {
         goes_on=True,
     ),
     "list": Command("list [FOLDER]", "what runs there are, how far, how good", "list_runs"),
+    "check": Command("check FOLDER …", "what is damaged, what can still be used", "check"),
     "compare": Command(
         "compare A B …", "runs beside each other: table, curves, intervals", "compare"
     ),
@@ -61,6 +72,7 @@ COMMANDS = {
 
 def main() -> None:
     """Run a command and exit with 0, 1 (it failed), 2 (wrong input) or 130 (stopped)."""
+    stop_on_signals()
     try:
         code = run(sys.argv[1:])
         sys.stdout.flush()
@@ -68,6 +80,19 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
     sys.exit(code)
+
+
+def stop_on_signals() -> None:
+    """A polite kill or a closed terminal ends any command as Ctrl-C does. A signal that is ignored
+    stays ignored, as under nohup."""
+
+    def stop(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, stop)
 
 
 def run(arguments: list[str]) -> int:
@@ -101,6 +126,13 @@ def run(arguments: list[str]) -> int:
         return failed(again if command and command.goes_on else str(error), 130)
     except KeyboardInterrupt:
         return failed("stopped", 130)
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        words = system_error(error)
+        if words is None:
+            raise
+        return failed(words, 2 if getattr(error, "errno", None) == errno.ENAMETOOLONG else 1)
 
 
 def failed(message: str, code: int) -> int:

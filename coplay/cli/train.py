@@ -29,6 +29,9 @@ class TrainArguments(Generic[GameConfig, LearnerConfig, RunSettings]):
     """Folder of the new run; default: a new one below runs/."""
     resume: Path | None = None
     """Go on with the run in this folder; only --steps may be given beside it."""
+    force: bool = False
+    """With --resume: go on although the configuration or the version of coplay is not what the
+    checkpoint was written with; the run's history says so."""
     config: Path | None = None
     """Start from the configuration of another run (its config.json); other options override it."""
     json: bool = False
@@ -38,7 +41,12 @@ class TrainArguments(Generic[GameConfig, LearnerConfig, RunSettings]):
 def run(arguments: list[str]) -> int:
     """coplay train PLAYER …"""
     from coplay.algorithms.registry import LEARNERS, learner_parts
-    from coplay.api.training import finished_summary, resumed_config, run_training
+    from coplay.api.training import (
+        finish_pictures,
+        finished_summary,
+        resumed_config,
+        run_training,
+    )
     from coplay.games.registry import game_parts
     from coplay.reports.progress import ProgressLine
     from coplay.reports.results import print_summary
@@ -69,6 +77,8 @@ def run(arguments: list[str]) -> int:
     given = parse(kind, arguments, f"train {player}", default)
     config = TrainConfig(player, game_name, given.learner, given.game, given.run)
     if resume is None:
+        if given.force:
+            raise UserError("--force goes with --resume")
         folder = RunFolder(given.out or new_folder(player, game_name))
     else:
         folder = RunFolder(Path(resume))
@@ -76,11 +86,13 @@ def run(arguments: list[str]) -> int:
         config = resumed_config(folder, given.run.steps)
         summary = finished_summary(folder, config)
         if summary is not None:
+            with ProgressLine() as progress:
+                finish_pictures(folder, summary, progress)
             print(f"{folder.path} is finished: {summary['steps']} steps", file=sys.stderr)
             print_summary(summary, given.json)
             return 0
     with ProgressLine() as progress:
-        summary = run_training(config, folder, resume is not None, progress)
+        summary = run_training(config, folder, resume is not None, progress, force=given.force)
     print_summary(summary, given.json, folder)
     return 0
 

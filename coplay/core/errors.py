@@ -1,6 +1,7 @@
 """Errors that a user can act on, and the nearest valid name for a mistyped one."""
 
 import difflib
+import errno
 import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -61,3 +62,36 @@ class RunStopped(Exception):
 
 class Interrupted(Exception):
     """A run that was asked to stop and did so after saving."""
+
+
+WHAT_TO_DO = {
+    errno.ENOSPC: "make room on the disk",
+    errno.EDQUOT: "your quota is used up: make room",
+    errno.EFBIG: "a file would be larger than the system allows (ulimit -f)",
+    errno.EROFS: "the file system is read-only: choose another folder",
+    errno.EACCES: "you may not write there: choose another folder",
+    errno.EPERM: "you may not write there: choose another folder",
+    errno.ENOENT: "was the folder removed?",
+    errno.ENOTDIR: "a part of that path is a file",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.EIO: "the disk reports an error: look after it before you go on",
+    errno.EMFILE: "too many files are open (ulimit -n)",
+}
+MEMORY = "not enough memory: fewer --copies, a shorter --rollout or fewer --seeds need less"
+
+
+def system_error(error: BaseException) -> str | None:
+    """What the system refused, in a sentence; None: the error is of another kind."""
+    if isinstance(error, MemoryError):
+        return MEMORY
+    if isinstance(error, OSError):
+        what = (error.strerror or str(error)).lower()
+        where = f" ({error.filename})" if error.filename is not None else ""
+        hint = WHAT_TO_DO.get(error.errno or 0)
+        return f"the system says: {what}{where}" + (f"; {hint}" if hint else "")
+    # JAX's own class is not imported here: `coplay --help` does without JAX.
+    if type(error).__name__ in ("JaxRuntimeError", "XlaRuntimeError") and any(
+        words in str(error) for words in ("RESOURCE_EXHAUSTED", "Out of memory")
+    ):
+        return MEMORY
+    return None

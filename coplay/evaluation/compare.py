@@ -23,7 +23,7 @@ from coplay.matches.statistics import (
     probability_of_improvement,
     stratified_interval,
 )
-from coplay.training.logs import read_rows
+from coplay.training.records import read_rows
 from coplay.training.run import RunFolder
 
 POINTS = 40  # of a learning curve that was logged at every update

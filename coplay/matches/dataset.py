@@ -5,8 +5,6 @@ are needed (`Samples`), so a dataset is small and serves every learner. A *sampl
 seat while it is in the game, labelled with the kind of player that sat there.
 """
 
-import os
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +17,9 @@ import numpy as np
 from coplay.core.archive import DamagedArchive, check_forms, forms_of, open_archive
 from coplay.core.config import from_json, to_json
 from coplay.core.errors import UserError
-from coplay.core.files import write_json
+from coplay.core.files import replacing, write_json
 from coplay.core.game import Game, Observation, State, require_horizon
+from coplay.core.manifest import whole_folder
 from coplay.core.reading import check_folder, read_field, read_json, short
 from coplay.core.version import VERSION
 from coplay.games.registry import game_parts
@@ -130,18 +129,10 @@ class Dataset:
 def save_dataset(out: Path, dataset: Dataset) -> None:
     """Write the folder, whole or not at all."""
     refuse_if_taken(out)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = out.with_name(f".{out.name}.{os.getpid()}.tmp")
-    try:
-        unfinished.mkdir()
-        with open(unfinished / ARRAYS, "wb") as file:
+    with whole_folder(out) as unfinished:
+        with replacing(unfinished / ARRAYS) as path, open(path, "wb") as file:
             np.savez_compressed(file, **_named(dataset.episodes))
-            file.flush()
-            os.fsync(file.fileno())
         write_json(unfinished / ABOUT, dataset.about())
-        os.rename(unfinished, out)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def refuse_if_taken(out: Path) -> None:

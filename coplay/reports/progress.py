@@ -11,7 +11,7 @@ from rich.text import Text
 from coplay.core.game import Game
 from coplay.core.reading import shown
 from coplay.reports.curves import learning_curve
-from coplay.training.logs import read_rows
+from coplay.training.records import read_rows
 from coplay.training.run import RunFolder
 from coplay.training.trainer import Report, Watcher
 

@@ -19,11 +19,11 @@ from coplay.games.adapters.worker_game import WorkerGame
 from coplay.matches.match import RecordedEpisode, play_match, record_episode
 from coplay.reports.curves import learning_curve
 from coplay.reports.episode import frames, terminal, write_gif
-from coplay.training.logs import read_rows
 from coplay.training.players import make_player
+from coplay.training.records import read_rows
 from coplay.training.run import Run, RunFolder, load_run
 from coplay.training.seating import split_seating
-from coplay.training.trainer import Trainer, Watcher
+from coplay.training.trainer import Watcher
 
 REFERENCE_EPISODES = 4000
 TEXTS = ("run", "player", "game", "seating", "state")  # columns that are not numbers
@@ -149,16 +149,17 @@ def references(console: Console, run: Run) -> None:
     console.print(table)
 
 
-def after_training(folder: RunFolder, trainer: Trainer, watcher: Watcher) -> None:
+def after_training(folder: RunFolder, watcher: Watcher) -> None:
     """The pictures that every finished run leaves: learning curve and, if drawable, a film."""
     rows = read_rows(folder.metrics_file)
-    title = f"{trainer.config.player} on {trainer.game.name}"
+    run = load_run(folder.path)
+    title = f"{run.config.player} on {run.game.name}"
     try:
-        learning_curve(folder.curve_file, rows, trainer.game.seats, title)
+        learning_curve(folder.curve_file, rows, run.game.seats, title)
     except UserError as error:
         watcher.say(f"no learning curve: {error}")
     try:
-        write_episode(load_run(folder.path), folder.gif_file)
+        write_episode(run, folder.gif_file)
     except (UserError, WorkerFailed) as error:
         watcher.say(f"no film: {error}")
 
@@ -238,7 +239,8 @@ def _overview(folder: RunFolder) -> dict[str, Any]:
         "game": game,
         "seating": seating or f"{player} in every seat",
         "seeds": seeds,
-        "step": rows[-1]["step"] if rows else 0,
+        # Rows become rarer with time; the last one may be behind the last checkpoint.
+        "step": max(rows[-1]["step"] if rows else 0, folder.checkpoints().last_step()),
         "steps": steps,
         "finished": finished,
         "team_mean": mean,

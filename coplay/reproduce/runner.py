@@ -19,7 +19,7 @@ from coplay.core.files import write_json
 from coplay.core.version import VERSION
 from coplay.reproduce.experiment import Experiment, Measurement
 from coplay.reproduce.pictures import draw
-from coplay.training.logs import read_rows
+from coplay.training.records import read_rows
 from coplay.training.run import RunFolder
 
 HOME = Path(coplay.core.__file__).parents[2]

@@ -20,7 +20,7 @@ import optax
 
 from coplay.core.archive import Archive, DamagedArchive, Form, forms_of, open_archive
 from coplay.core.errors import UserError
-from coplay.core.files import replacing
+from coplay.core.files import remove, replacing
 from coplay.core.version import VERSION
 
 T = TypeVar("T")
@@ -107,10 +107,20 @@ def check_note(note: dict[str, Any], phases: int, per_iteration: int, seeds: int
         and len(scores) == seeds
         and all(score is None or _number(score) for score in scores),
         "versions": isinstance(note.get("versions"), dict),
+        "files": "files" not in note or _are_files(note["files"]),
     }
     right["step"] = right["iteration"] and note.get("step") == note["iteration"] * per_iteration
     if wrong := [name for name, fine in right.items() if not fine]:
         raise DamagedCheckpoint(f"its note says no {' and no '.join(wrong)} that fits the run")
+
+
+def _are_files(stated: Any) -> bool:
+    """Whether a note states lengths of files, that of the log among them."""
+    return (
+        isinstance(stated, dict)
+        and "metrics.jsonl" in stated
+        and all(isinstance(one, dict) and _whole(one.get("bytes")) for one in stated.values())
+    )
 
 
 def _whole(value: Any) -> bool:
@@ -202,7 +212,7 @@ class Checkpoints:
         path = self.folder / f"step-{step:015d}.npz"
         save(path, tree, note | {"step": step})
         for old in self.all()[: -self.keep]:
-            old.unlink()
+            remove(old)
         return path
 
 

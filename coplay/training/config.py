@@ -1,9 +1,11 @@
 """The configuration of a training run, whatever is trained on whatever game."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from coplay.algorithms.registry import learner_parts
+from coplay.core.archive import memory
 from coplay.core.config import (
     Config,
     NonNegativeInt,
@@ -16,9 +18,13 @@ from coplay.core.config import (
     with_fields,
 )
 from coplay.core.errors import UserError, unknown
+from coplay.core.game import Game
 from coplay.core.reading import read_field
 from coplay.games.registry import game_parts
+from coplay.nn.networks import view_shape
 from coplay.training.upgrade import is_old, upgraded_learner
+
+MANY_STEPS = 10_000_000  # of a rollout; below it nothing is estimated
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,22 @@ class RunConfig(Config):
     learning; 0: none."""
     evaluate_episodes: Annotated[PositiveInt, only_if("evaluate_every")] = 32
     """Episodes of each of these evaluations, for each seed."""
+
+
+def refuse_too_large(run: RunConfig, game: Game) -> None:
+    """An error if the views of one rollout alone are larger than the machine's memory: the system
+    would end the process without a word."""
+    steps = run.copies * run.rollout
+    if steps < MANY_STEPS:
+        return
+    shape = view_shape(game)
+    needed = steps * game.seats * (math.prod(shape.planes) + shape.features)  # a byte for each
+    if needed > memory():
+        raise UserError(
+            f"a rollout of {run.copies} copies and {run.rollout} steps takes at least "
+            f"{needed / 2**30:,.0f} GB of memory, this machine has {memory() / 2**30:,.0f}: give "
+            "fewer --copies or a shorter --rollout"
+        )
 
 
 def run_defaults(learner: type) -> RunConfig:

@@ -6,8 +6,6 @@ The folder appears when the training is done, whole or not at all.
 """
 
 import json
-import os
-import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +18,8 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from coplay.core.config import to_json
 from coplay.core.errors import UserError
-from coplay.core.files import write_json
+from coplay.core.files import replacing, write_json
+from coplay.core.manifest import whole_folder
 from coplay.core.version import VERSION
 from coplay.matches.dataset import Dataset, refuse_if_taken
 from coplay.rl.optimisers import learning_rate, make_transform, take_step
@@ -134,16 +133,11 @@ def write_pretrained(
         **figures,
     }
     refuse_if_taken(out)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = out.with_name(f".{out.name}.{os.getpid()}.tmp")
-    try:
-        unfinished.mkdir()
+    with whole_folder(out) as unfinished:
         described = {"coplay": VERSION, "versions": checkpoints.versions()} | to_json(about)
         write_json(unfinished / "config.json", described)
-        (unfinished / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+        with replacing(unfinished / "metrics.jsonl") as path:
+            path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         checkpoints.save(unfinished / "model.npz", model, {"part": part})
         write_json(unfinished / "summary.json", summary)
-        os.rename(unfinished, out)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
     return summary

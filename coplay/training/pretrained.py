@@ -1,6 +1,5 @@
 """Folders of pretrained models, and the models in them."""
 
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,7 @@ from coplay.core.config import (
     with_fields,
 )
 from coplay.core.errors import UserError
+from coplay.core.files import copy_file
 from coplay.core.game import Game
 from coplay.core.reading import check_folder, read_field, read_json, short
 from coplay.games.registry import game_parts
@@ -27,7 +27,7 @@ from coplay.models.world_model import WorldModel, WorldModelConfig, new_world_mo
 from coplay.nn.networks import view_shape
 from coplay.rl.optimisers import OptimiserConfig
 from coplay.training import checkpoints
-from coplay.training.logs import read_rows
+from coplay.training.records import read_rows
 from coplay.training.upgrade import FIT, GOALS, is_old, upgraded
 
 FILES = ("config.json", "metrics.jsonl", "model.npz", "summary.json")
@@ -129,10 +129,9 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
 def copy_pretrained(source: Path, copy: Path) -> None:
     """Copy the files of a model, and nothing else that lies in its folder."""
     check_folder(source)
-    copy.mkdir(parents=True, exist_ok=True)
     for name in FILES:
         if (source / name).exists():
-            shutil.copyfile(source / name, copy / name)
+            copy_file(source / name, copy / name)
 
 
 def load_goals(folder: Path) -> tuple[GoalModel, Any]:

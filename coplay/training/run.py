@@ -31,8 +31,8 @@ from coplay.nn.networks import ViewShape, view_shape
 from coplay.training import checkpoints
 from coplay.training.config import TrainConfig
 from coplay.training.learners import plan_learners, plan_seatings
-from coplay.training.logs import read_rows
 from coplay.training.pretrained import copy_pretrained, load_models
+from coplay.training.records import read_rows
 from coplay.training.seating import is_learner, is_run, unknown_names
 from coplay.training.stored import read_summary
 

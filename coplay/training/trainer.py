@@ -6,11 +6,8 @@ uninterrupted one ends.
 """
 
 import math
-import signal
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +18,7 @@ import numpy as np
 
 from coplay.core.compilation import use_cache
 from coplay.core.config import inert_fields
-from coplay.core.errors import Interrupted, RunStopped, WorkerFailed
+from coplay.core.errors import Interrupted, RunStopped, WorkerFailed, system_error
 from coplay.core.files import write_json
 from coplay.core.game import Game
 from coplay.core.group import group_players
@@ -29,7 +26,6 @@ from coplay.core.player import Player
 from coplay.games.adapters.trusted import naming
 from coplay.games.adapters.worker_game import WorkerGame
 from coplay.matches.match import Match, play_match
-from coplay.matches.statistics import bootstrap_interval, iqm
 from coplay.training import checkpoints
 from coplay.training.block import (
     Counts,
@@ -39,13 +35,25 @@ from coplay.training.block import (
     make_block,
     state_shapes,
 )
-from coplay.training.config import TrainConfig
+from coplay.training.config import TrainConfig, refuse_too_large
+from coplay.training.continuity import (
+    differences,
+    require_same,
+    stated_files,
+    statement,
+    tell_resumed,
+)
 from coplay.training.evaluations import Evaluations
-from coplay.training.logs import Logs
+from coplay.training.logs import Logs, is_logged
 from coplay.training.metrics import blame
+from coplay.training.opened import OpenedRun
 from coplay.training.phases import Phase, plan_phases
 from coplay.training.players import make_player
+from coplay.training.records import note_in_history
+from coplay.training.rows import metrics_of
 from coplay.training.run import RunFolder, make_game_of
+from coplay.training.signals import StopRequest
+from coplay.training.summary import summary_of
 from coplay.training.worker_blocks import WorkerBlocks
 
 
@@ -87,17 +95,51 @@ class Clock:
 class Trainer:
     """One run in progress. `run` does everything; the other methods are its steps."""
 
-    def __init__(self, config: TrainConfig, out: Path, watcher: Watcher, resume: bool = False):
-        """Validates all of the configuration before anything is written."""
+    def __init__(
+        self,
+        config: TrainConfig,
+        out: Path,
+        watcher: Watcher,
+        resume: bool = False,
+        force: bool = False,
+    ):
+        """Validates all of the configuration before anything is written.
+
+        The folder is locked from here to the end of `run`. force: go on although the configuration
+        or the version is not that of the checkpoint.
+        """
         use_cache()
-        self.folder = RunFolder(out)
+        self.folder, self.watcher = RunFolder(out), watcher
+        opened = OpenedRun(out) if resume else None
+        try:
+            self._plan(config, resume)
+            if opened is None:
+                self.folder.refuse_if_taken()
+                opened = OpenedRun(out)
+                self.folder.refuse_if_taken()  # by a process that was quicker
+            self.opened = opened
+            if not opened.lock.kept:
+                watcher.say("note: this file system has no locks: do not train here twice at once")
+            if self.goes_on:
+                self._restore(force)
+            else:
+                self._begin()
+        except BaseException:
+            if opened is not None:
+                opened.close(discard=True)
+            raise
+
+    def _plan(self, config: TrainConfig, resume: bool) -> None:
+        """Everything that follows from the configuration."""
         self.saved = self.folder.checkpoints(config.run.keep)
-        goes_on = resume and bool(self.saved.all())
-        config = self.folder.begun(config) if goes_on else config
-        self.config, self.watcher = config, watcher
+        self.goes_on = resume and bool(self.saved.all())
+        self.given = config
+        config = self.folder.begun(config) if self.goes_on else config
+        self.config = config
         self.game: Game = make_game_of(config)
         run = config.run
         self.phases = plan_phases(config, self.game)
+        refuse_too_large(run, self.game)
         self.per_iteration = run.copies * run.rollout
         self.total = math.ceil(run.steps / self.per_iteration)
         self.seeds = [run.seed + index for index in range(run.seeds)]
@@ -114,26 +156,26 @@ class Trainer:
         self.best_score = [-math.inf] * run.seeds
         self.recent: list[dict[str, np.ndarray]] = []
         self.rewards = [math.nan] * self.game.seats
-        self.stop = threading.Event()
+        self.stop = StopRequest()
         workers = None
         if isinstance(self.game, WorkerGame):
-            workers = WorkerBlocks(self.game, run, self.seeds, watcher.say)
+            workers = WorkerBlocks(self.game, run, self.seeds, self.watcher.say)
         self.workers: WorkerBlocks | None = workers
         # Nothing is gained by long blocks where every step leaves the compiled program.
         self.block = 1 if workers else run.block
         for note in (*self.game.notes, *self._notes_on_fields()):
-            watcher.say(f"note: {note}")
-        if goes_on:
-            self._restore()
-        else:
-            if not resume:
-                self.folder.refuse_if_taken()
-            self.state = self._start()
-            self.folder.write_config(config)
-            self.logs = Logs(self.folder.path, self.seeds)
-            self._save()
+            self.watcher.say(f"note: {note}")
 
     # --- beginning and going on ----------------------------------------------------------------
+
+    def _begin(self) -> None:
+        """The first checkpoint."""
+        self.state = self._start()
+        self.folder.write_config(self.given)
+        self.logs = Logs(self.folder.path, self.seeds)
+        self.evaluations.begin()
+        note_in_history(self.folder.path, "begun", 0)
+        self._save()
 
     def _start(self) -> TrainState:
         phase, copies = self.phases[0], self.config.run.copies
@@ -147,8 +189,9 @@ class Trainer:
         self.clock.compiling += time.perf_counter() - begun
         return state
 
-    def _restore(self) -> None:
+    def _restore(self, force: bool) -> None:
         """Take up the newest checkpoint that is whole."""
+        self.force = force
         self.state, note = self.saved.newest(self._read, self.watcher.say)
         if note["versions"] != checkpoints.versions():
             self.watcher.say(
@@ -162,9 +205,8 @@ class Trainer:
         self.best_score = [-math.inf if s is None else s for s in note["best_score"]]
         if self.saved.best.exists() and max(self.best_score) > -math.inf:
             self._restore_best()
-        self.logs = Logs(self.folder.path, self.seeds, note["metrics_bytes"])
-        if self.config.run.evaluate_every:
-            self.evaluations.go_on(self.step)
+        self._restore_records(note)
+        self.folder.write_config(self.given)
         self.watcher.say(f"going on at step {self.step}")
         if self.workers:
             self.workers.restarts = note.get("restarts", 0)
@@ -176,6 +218,7 @@ class Trainer:
     def _read(self, path: Path) -> tuple[TrainState, dict[str, Any]]:
         """The state in a checkpoint, and its note."""
         note = checkpoints.load_note(path)
+        require_same(note, self.given, self.force)
         checkpoints.check_note(note, len(self.phases), self.per_iteration, len(self.seeds))
         shapes = state_shapes(self.config, self.game, self.phases[note["phase"]])
         return checkpoints.load(path, shapes)
@@ -187,6 +230,14 @@ class Trainer:
         except checkpoints.DamagedCheckpoint as error:
             self.watcher.say(f"the best learners so far are lost: {error}")
             self.best_score = [-math.inf] * len(self.seeds)
+
+    def _restore_records(self, note: dict[str, Any]) -> None:
+        """Cut the files that grow back to the checkpoint, and say what is not as it was."""
+        stated = stated_files(note)
+        self.logs = Logs(self.folder.path, self.seeds, stated["metrics.jsonl"], self.step)
+        wrong = [*self.logs.wrong, *self.evaluations.go_on(stated, self.step)]
+        forced = differences(note, self.given)
+        tell_resumed(self.folder.path, self.step, note, forced, wrong, self.watcher.say)
 
     @property
     def step(self) -> int:
@@ -206,23 +257,35 @@ class Trainer:
 
     # --- the loop ------------------------------------------------------------------------------
 
-    def run(self) -> dict[str, Any]:
-        """Train to the end, evaluate, and return the summary that is also written."""
+    def run(self, finish: Callable[[], None] | None = None) -> dict[str, Any]:
+        """Train to the end, evaluate, and return the summary that is also written.
+
+        finish: is called after that, while the folder is still locked, to draw what is drawn.
+        """
         try:
-            try:
-                with stopping_on_signals(self.stop):
-                    while self.iteration < self.total:
-                        self._run_phase()
-            finally:
-                self.logs.close()
-                if self.workers:
-                    self.workers.close()
-            return self._summarise()
-        except WorkerFailed as error:
+            with self.stop.listening():
+                while self.iteration < self.total:
+                    self._run_phase()
+                words = "stopped after the training, in the final evaluation or drawing; "
+                with self.stop.at_once(f"{words}finish it with: {self._resuming}"):
+                    summary = self._summarise()
+                    if finish is not None:
+                        finish()
+            note_in_history(self.folder.path, "finished", self.step)
+            self.opened.settle()
+            return summary
+        except Exception as error:
+            why = str(error) if isinstance(error, WorkerFailed) else system_error(error)
+            if why is None:
+                raise
             raise RunStopped(
-                f"{error}\nThe run is saved up to step {self.saved.last_step()}; go on with: "
+                f"{why}\nThe run is saved up to step {self.saved.last_step()}; go on with: "
                 f"{self._resuming}"
             ) from error
+        finally:
+            if self.workers:
+                self.workers.close()
+            self.opened.close()
 
     def _run_phase(self) -> None:
         """Train until the phase ends."""
@@ -233,7 +296,9 @@ class Trainer:
             self.watcher.say(f"step {self.step}: now {','.join(self.phases[self.phase].entries)}")
             self.state = self._enter(before, self.phases[self.phase])
         end, phase, run = ends[self.phase], self.phases[self.phase], self.config.run
-        block = self._compile(phase)
+        words = f"stopped at step {self.step} while compiling; go on with: {self._resuming}"
+        with self.stop.at_once(words):
+            block = self._compile(phase)
         saved_at = self.step
         pending: tuple[Counts, int] | None = None
         self._evaluate_if_due()
@@ -260,14 +325,14 @@ class Trainer:
                 pending = None
             due = self.step - saved_at >= run.checkpoint_every
             evaluate = self.evaluations.due(self.step)
-            if due or evaluate or self.stop.is_set() or self.iteration >= end:
+            if due or evaluate or self.stop.asked or self.iteration >= end:
                 if pending:
                     self._log(*pending)
                 pending, saved_at = None, self.step
                 self._evaluate_if_due()
                 self._save()
                 self.mark = time.perf_counter()
-            if self.stop.is_set():
+            if self.stop.asked:
                 raise Interrupted(f"stopped at step {self.step}; go on with: {self._resuming}")
 
     @property
@@ -322,7 +387,7 @@ class Trainer:
                 rows.append(row | metrics_of(of_seed, self.game))
         for row in rows:
             self._check_finite(row)
-        self.logs.write(rows)
+        self.logs.write([row for row in rows if is_logged(row["step"] // self.per_iteration)])
         if episodes := arrays["episodes"].sum():
             self.rewards = (arrays["reward"].sum((0, 1)) / episodes).tolist()
         left = (self.total - self.logged) * self.per_iteration * len(self.seeds) / speed
@@ -351,17 +416,19 @@ class Trainer:
     def _save(self) -> None:
         """A checkpoint of everything; the best learners so far beside it."""
         self._keep_best()
+        records = [self.logs.record, self.evaluations.record]
         note = {
             "phase": self.phase,
             "iteration": self.iteration,
             "seconds": self.clock.training,
             "compile_seconds": self.clock.compiling,
-            "metrics_bytes": self.logs.size(),
+            "metrics_bytes": self.logs.record.bytes,
             "best_score": [None if math.isinf(s) else s for s in self.best_score],
             "versions": checkpoints.versions(),
         }
         if self.workers:
             note["restarts"] = self.workers.restarts
+        note |= statement(self.given, {record.path.name: record.state() for record in records})
         self.saved.save(self.step, self.state, note)
 
     def _keep_best(self) -> None:
@@ -396,28 +463,17 @@ class Trainer:
         episodes = self.config.run.episodes
         last = self.phases[-1]
         matches = [self._evaluate(last, index, episodes) for index in range(len(self.seeds))]
-        every: Match = jax.tree.map(lambda *parts: np.concatenate(parts), *matches)
-        steps = self.step * len(self.seeds)
-        summary = every.record(self.game.name, entries) | {
+        summary = summary_of(self.game.name, entries, self.seeds, matches) | {
             "player": self.config.player,
             "steps": self.step,
             "seconds": self.clock.training,
             "compile_seconds": self.clock.compiling,
-            "steps_per_second": steps / self.clock.training if self.clock.training else None,
+            "steps_per_second": self.step * len(self.seeds) / self.clock.training
+            if self.clock.training
+            else None,
         }
         if self.workers:
             summary["restarts"] = self.workers.restarts
-        if len(self.seeds) > 1:
-            records = [match.record(self.game.name, entries) for match in matches]
-            means = [record["team_mean"] for record in records]
-            summary |= {
-                "seeds": [
-                    {"seed": seed} | {name: record[name] for name in SHOWN if name in record}
-                    for seed, record in zip(self.seeds, records, strict=True)
-                ],
-                "iqm": iqm(means),
-                "interval": list(bootstrap_interval(means)),
-            }
         write_json(self.folder.summary_file, summary)
         return summary
 
@@ -443,54 +499,3 @@ class Trainer:
             players.append(mine[0] if mine else make_player(entry, self.game, seat))
         seed = 1_000_000 + self.seeds[index]
         return play_match(self.game, group_players(players), episodes, seed)
-
-
-def metrics_of(counts: dict[str, np.ndarray], game: Game) -> dict[str, Any]:
-    """What one iteration of one seed counted, as named numbers; NaN where there was nothing."""
-    episodes = int(counts["episodes"])
-    per_episode = {
-        name: counts[name] / episodes if episodes else np.full(game.seats, np.nan)
-        for name in ("reward", "length")
-    }
-    row: dict[str, Any] = {"team_mean": float(per_episode["reward"].mean()), "episodes": episodes}
-    learned = {name: value for name, value in counts.items() if name not in COUNTED}
-    for name, values in (per_episode | learned).items():
-        titled = {name: values} if values.ndim == 1 else by_action(name, values, game)
-        for title, numbers in titled.items():
-            for seat in range(game.seats):
-                row[f"{title}/seat_{seat}"] = float(numbers[seat])
-    share = counts["actions"] / np.maximum(counts["actions"].sum(1, keepdims=True), 1)
-    for action, title in enumerate(game.action_names):
-        for seat in range(game.seats):
-            row[f"action_{title.replace(' ', '_')}/seat_{seat}"] = float(share[seat, action])
-    return row
-
-
-def by_action(name: str, values: np.ndarray, game: Game) -> dict[str, np.ndarray]:
-    """A metric [seat, action] as one per action."""
-    titles = [title.replace(" ", "_") for title in game.action_names]
-    return {f"{name}_{title}": values[:, index] for index, title in enumerate(titles)}
-
-
-SHOWN = ("team_mean", "seats", "scores")  # what a summary says of each seed
-COUNTED = ("episodes", "reward", "length", "actions")
-
-
-@contextmanager
-def stopping_on_signals(stop: threading.Event) -> Iterator[None]:
-    """Ctrl-C or a polite kill asks the loop to stop after its block; a second one stops at once."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def ask(number: int, frame: Any) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

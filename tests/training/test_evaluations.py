@@ -6,7 +6,7 @@ import numpy as np
 
 from coplay.matches.match import Match
 from coplay.training.evaluations import Evaluations
-from coplay.training.logs import read_rows
+from coplay.training.records import read_rows
 
 
 def match(reward: float) -> Match:
@@ -34,9 +34,15 @@ def test_rows_say_reward_length_and_scores_of_every_seed(tmp_path: Path) -> None
 def test_a_resumed_run_forgets_what_came_later(tmp_path: Path) -> None:
     path = tmp_path / "evaluations.jsonl"
     one = Evaluations(path, every=10)
-    for step in (0, 10, 20):
-        one.write(step, 0.0, [0], [match(0.0)])
+    one.write(0, 0.0, [0], [match(0.0)])
+    stated = {path.name: one.record.state()}
+    one.write(10, 0.0, [0], [match(0.0)])
     again = Evaluations(path, every=10)
-    again.go_on(10)
+    assert again.go_on(stated, 0) == [] and again.done == 0
+    again.begin()
+    for step in (0, 10, 20):
+        again.write(step, 0.0, [0], [match(0.0)])
+    again = Evaluations(path, every=10)
+    assert again.go_on({}, 10) == []  # as with a checkpoint of version 0.1
     assert [row["step"] for row in read_rows(path)] == [0, 10] and again.done == 10
     assert again.due(20)

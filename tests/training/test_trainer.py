@@ -17,8 +17,8 @@ from coplay.api.training import make_config, train
 from coplay.cli.main import run as cli
 from coplay.core.errors import UserError
 from coplay.training import checkpoints
-from coplay.training.logs import read_rows
 from coplay.training.metrics import describe
+from coplay.training.records import read_rows
 from coplay.training.run import RunFolder
 from coplay.training.trainer import Report, RunStopped, Trainer, Watcher
 

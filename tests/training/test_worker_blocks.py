@@ -24,7 +24,7 @@ from coplay.games.adapters.workers.worker import episode_seed
 from coplay.matches.rollout import Table, nothing_done
 from coplay.matches.worker_rollout import worker_rollout
 from coplay.training import checkpoints
-from coplay.training.logs import read_rows
+from coplay.training.records import read_rows
 from coplay.training.run import RunFolder
 
 ENVS = Path(__file__).parents[1] / "games" / "adapters"

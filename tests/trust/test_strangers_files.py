@@ -79,6 +79,7 @@ NOTES: dict[str, Change] = {
     "words": lambda note: note.update(seconds="soon"),
     "nan": lambda note: note.update(seconds=float("nan")),
     "versions": lambda note: note.update(versions=[]),
+    "files": lambda note: note.update(files={"metrics.jsonl": {"bytes": "all"}}),
 }
 
 
@@ -106,7 +107,7 @@ def taken_up(folder: Path) -> tuple[Trainer, str]:
     """A run that is resumed, and what was said."""
     heard = Heard()
     trainer = Trainer(RunFolder(folder).read_config(), folder, heard, resume=True)
-    trainer.logs.close()
+    trainer.opened.close()
     return trainer, "\n".join(heard.words)
 
 

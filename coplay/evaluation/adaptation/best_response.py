@@ -154,7 +154,6 @@ def _stage(
         started = run.read_config()
         if dataclasses.replace(started, run=settings.run) != settings:
             raise UserError(f"{run.path} holds another run: remove it, or choose --references")
-        run.write_config(settings)
     Trainer(settings, run.path, watcher, resume=run.exists()).run()
     game = make_game_of(settings)
     watcher.trained(run, game, f"best response (seat 0) to {', '.join(opposition.against)}")

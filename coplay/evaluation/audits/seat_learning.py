@@ -17,7 +17,7 @@ from coplay.core.game import Game
 from coplay.evaluation.audits.checks import Check
 from coplay.matches.statistics import permutation_p_value
 from coplay.training.config import TrainConfig
-from coplay.training.logs import read_rows
+from coplay.training.records import read_rows
 from coplay.training.run import RunFolder
 from coplay.training.trainer import Trainer, Watcher
 

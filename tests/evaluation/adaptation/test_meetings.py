@@ -20,7 +20,7 @@ from coplay.evaluation.adaptation.protocol import AdaptConfig, has_best_response
 from coplay.evaluation.adaptation.suites import SUITES, suite_sets
 from coplay.games.registry import make_game
 from coplay.games.stag_hunt import StagHuntConfig
-from coplay.training.logs import read_rows
+from coplay.training.records import read_rows
 from coplay.training.trainer import Watcher
 
 GAME = make_game("stag-hunt")
