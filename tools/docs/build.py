@@ -9,19 +9,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tools.docs import command_line, configuration, metrics, python_api
+from tools.docs.notebooks import write_page
 from tools.docs.shelves import navigation, shelves, write_index
-from tools.docs.source import DOCS, HOME, text_of, with_links
+from tools.docs.source import DOCS, GENERATED, HOME, text_of, with_links
 
 BUILD = HOME / "build"
 SETTINGS = HOME / "zensical.toml"
 
-GENERATED: dict[str, Callable[[], str]] = {
-    "reference/command-line.md": command_line.page,
-    "reference/configuration.md": configuration.page,
-    "reference/metrics.md": metrics.page,
-    "reference/python-api.md": python_api.page,
-}
-"""Page below docs/ that nobody writes by hand -> what makes it."""
+MAKERS: dict[str, Callable[[], str]] = dict(
+    zip(
+        GENERATED,
+        (command_line.page, configuration.page, metrics.page, python_api.page),
+        strict=True,
+    )
+)
+"""Generated page -> what makes it."""
 
 SHIM = "https://unpkg.com/iframe-worker/shim"
 """What Zensical links to in every page of an offline site."""
@@ -46,9 +48,11 @@ def prepare(pages: Path, docs: Path = DOCS) -> None:
         shutil.copyfile(HOME / "README.md", pages / "index.md")
         link(pages / "index.md", HOME / "README.md", pages, docs)
     text_of.cache_clear()
+    for notebook in sorted(pages.rglob("*.ipynb")):
+        write_page(notebook, notebook.with_suffix(".md"))
     for page in sorted(pages.rglob("*.md")):
         link(page, docs / page.relative_to(pages), pages, docs)
-    for name, make in GENERATED.items():
+    for name, make in MAKERS.items():
         (pages / name).parent.mkdir(exist_ok=True)
         (pages / name).write_text(make())
     for shelf in shelves():
@@ -69,7 +73,7 @@ def link(page: Path, source: Path, pages: Path, docs: Path) -> None:
         meant = (source.parent / path).resolve()
         if meant.is_relative_to(docs):
             there = pages / meant.relative_to(docs)
-            if there.suffix == ".ipynb":
+            if there.suffix == ".ipynb" and there.stem != page.stem:  # not the download
                 there = there.with_suffix(".md")
         elif meant.is_file():
             there = pages / "files" / meant.relative_to(HOME)
