@@ -250,7 +250,7 @@ def test_options_are_there() -> None:
 
 @cache
 def files() -> list[str]:
-    folders = ("coplay", "tests", "examples", "benchmarks")
+    folders = ("coplay", "tests", "examples", "benchmarks", "tools")
     paths = (path for folder in folders for path in (HOME / folder).rglob("*.py"))
     return ["setup.py", *(str(path.relative_to(HOME)) for path in paths)]
 
