@@ -44,9 +44,6 @@ def prepare(pages: Path, docs: Path = DOCS) -> None:
     shutil.rmtree(pages, ignore_errors=True)
     left_out = shutil.ignore_patterns(".ipynb_checkpoints", "shelves.toml")
     shutil.copytree(docs, pages, ignore=left_out)
-    if not (pages / "index.md").exists():
-        shutil.copyfile(HOME / "README.md", pages / "index.md")
-        link(pages / "index.md", HOME / "README.md", pages, docs)
     text_of.cache_clear()
     for notebook in sorted(pages.rglob("*.ipynb")):
         write_page(notebook, notebook.with_suffix(".md"))
