@@ -2,6 +2,7 @@
 in build/site. Nothing is fetched from outside."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -106,10 +107,9 @@ def run_zensical(out: Path) -> None:
     """Set the pages in HTML; warnings, such as of a link that leads nowhere, are errors."""
     shutil.rmtree(out / "site", ignore_errors=True)
     command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict"]
-    plain = os.environ | {"NO_COLOR": "1"}
-    ended = subprocess.run(command, cwd=out, env=plain, capture_output=True, text=True, check=False)
+    ended = subprocess.run(command, cwd=out, capture_output=True, text=True, check=False)
     if ended.returncode or not (out / "site" / "index.html").exists():
-        said = (ended.stdout + ended.stderr).partition("Traceback")[0]
+        said = re.sub(r"\x1b\[[\d;]*m", "", ended.stdout + ended.stderr).partition("Traceback")[0]
         raise SystemExit(f"Zensical could not build the site:\n{said}")
 
 
