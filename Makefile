@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-faults test-all lint docs docs-serve results clean
+.PHONY: setup demo test test-all test-faults test-docs lint docs docs-serve results clean
 
 setup: .venv/ready
 
@@ -29,6 +29,10 @@ test-faults: setup
 # Also the tests that take long: whole runs, every environment of a registry.
 test-all: setup lint
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal -m 'not docs and not faults'
+
+# Every tutorial, and all Python of the how-to pages.
+test-docs: setup
+	$(BIN)/python -m pytest -m docs
 
 lint: setup
 	$(BIN)/ruff check .
