@@ -8,7 +8,7 @@ from typing import Annotated
 import tyro
 
 from coplay.cli.arguments import parse
-from coplay.core.errors import unknown
+from coplay.core.errors import UserError, unknown
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ def run(arguments: list[str]) -> int:
     if given.name not in EXPERIMENTS:
         raise unknown("experiment", given.name, EXPERIMENTS)
     experiment = EXPERIMENTS[given.name]
+    for option, folder in {"out": given.out, "work": given.work}.items():
+        check_folder(f"--{option}", folder)
 
     from coplay.reports.results import print_json
     from coplay.reproduce.runner import reproduce
@@ -58,3 +60,10 @@ def run(arguments: list[str]) -> int:
         print(as_text(result))
         print(f"\nwrote {given.out / experiment.name}.json")
     return 0
+
+
+def check_folder(option: str, folder: Path) -> None:
+    """An error if a folder cannot be made because a file is in its place."""
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    if not there.is_dir():
+        raise UserError(f"{option} {folder}: {there} is a file; give a folder")

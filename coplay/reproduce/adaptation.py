@@ -52,8 +52,8 @@ def read_adaptation(outputs: Mapping[str, Any], rows: Rows) -> Findings:
     titles = [title for _, title in SETS.values()]
     hop, hop_plus, learning = made[0], made[1], made[2]
     return Findings(
-        f"HOP and HOP+ do: among three hare hunters they get {words(hop[1])} and "
-        f"{words(hop_plus[1])} of a best response; PPO that goes on learning by gradient gets "
+        f"Among three hare hunters HOP gets {words(hop[1])} and HOP+ {words(hop_plus[1])}, where "
+        "random play is 0 and a best response is 1. PPO that goes on learning by gradient gets "
         f"{words(learning[1])}.",
         [[f"{row[0]}, among 3 hare hunters: score", row[1]] for row in made[:3]],
         {
@@ -79,7 +79,7 @@ EXPERIMENTS = (
         "adaptation-stag-hunt",
         "Players among strangers",
         "Do trained players adapt to co-players they have never met, within 2400 steps?",
-        "0 and 1",
+        "training seeds 0 and 1",
         50,
         (
             PPO,

@@ -54,7 +54,7 @@ class Findings:
 class Experiment:
     """A question and what answers it.
 
-    title: of its page and its picture. seeds: the training seeds, in words. minutes: how long it
+    title: of its page and its picture. seeds: the training seeds as a phrase. minutes: how long it
     takes on two cores without other work. read: output of each step by its name -> the findings;
     the second argument reads the rows of a run's metrics.jsonl by the run's path.
     """

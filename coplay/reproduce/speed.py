@@ -41,7 +41,7 @@ EXPERIMENTS = (
         "speed",
         "Speed beside its limits",
         "How fast are playing, training and planning, beside what the machine allows?",
-        "none",
+        "nothing is trained",
         6,
         (BENCH,),
         read_speed,

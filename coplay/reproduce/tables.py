@@ -24,8 +24,8 @@ def made_by(result: Mapping[str, Any]) -> str:
     commits = sorted({(command["commit"] or "unknown")[:10] for command in result["commands"]})
     machine = result["machine"]
     text = (
-        f"coplay {result['version']}, commit {' and '.join(commits)}; training seeds "
-        f"{result['seeds']}; {machine['cores']} cores ({machine['cpu']}), JAX {machine['jax']}; "
+        f"coplay {result['version']}, commit {' and '.join(commits)}; {result['seeds']}; "
+        f"{machine['cores']} cores ({machine['cpu']}), JAX {machine['jax']}; "
         f"{duration(result['seconds'])}"
     )
     return text + (", beside other work" if was_shared(result) else "")

@@ -51,7 +51,7 @@ def read_contexts(outputs: Mapping[str, Any], rows: Rows) -> Findings:
         lines[label] = curve(shared, "share")
     mappo, _, hyper, given = (words(row[1]) for row in made)
     return Findings(
-        f"Yes: HyperMAPPO gets {hyper} of the reward and MAPPO {mappo}, where chance is 0.25. The "
+        f"HyperMAPPO gets {hyper} of the reward and MAPPO {mappo}, where chance is 0.25. The "
         f"same context as an input of the actor gets {given}.",
         [
             [f"{row[0]} on `hidden-target`: share of the reward", row[1]]
@@ -73,7 +73,7 @@ EXPERIMENTS = (
         "hyper-mappo",
         "MAPPO and HyperMAPPO where only the past tells",
         "Does HyperMAPPO learn what only an agent's own past can tell?",
-        "0 to 4",
+        "training seeds 0 to 4",
         5,
         tuple(training(learner) for learner in LEARNERS),
         read_contexts,

@@ -17,7 +17,7 @@ def a_result(**changes: Any) -> dict[str, Any]:
         "question": "Is it so?",
         "answer": "It is so.",
         "headlines": [["HOP: score", over_runs([0.9, 1.0])]],
-        "seeds": "0 and 1",
+        "seeds": "training seeds 0 and 1",
         "version": "0.2.0",
         "machine": {"cores": 2, "cpu": "a processor", "jax": "0.10"},
         "seconds": 90.0,

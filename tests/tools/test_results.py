@@ -55,7 +55,8 @@ def test_pages_show_the_results(page) -> None:
 def test_every_result_is_of_the_declared_commands_and_has_a_page(name: str) -> None:
     result, experiment = RESULTS[name], EXPERIMENTS[name]
     assert [one["command"] for one in result["commands"]] == [one.shown for one in experiment.steps]
-    assert result["question"] == experiment.question and result["title"] == experiment.title
+    for field in ("question", "title", "seeds"):
+        assert result[field] == getattr(experiment, field)
     assert all(one["commit"] for one in result["commands"])
     assert (HOME / "docs" / "results" / f"{name}.md").exists()
     if result["chart"] is not None:

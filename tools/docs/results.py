@@ -66,10 +66,14 @@ def commands(result: Mapping[str, Any]) -> str:
     """The commands of a result, long ones continued on the next line."""
     lines = []
     for command in result["commands"]:
-        wrapped = textwrap.wrap(
-            command["command"], 96, break_long_words=False, break_on_hyphens=False
-        )
-        lines.append(" \\\n    ".join(wrapped))
+        first, *options = command["command"].split(" --")
+        shown = [first]
+        for option in options:
+            if len(shown[-1]) + len(option) > 92:
+                shown.append(f"--{option}")  # an option and its value stay together
+            else:
+                shown[-1] += f" --{option}"
+        lines.append(" \\\n    ".join(shown))
     return "\n".join(lines)
 
 
