@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-all lint docs docs-serve results clean
+.PHONY: setup demo test test-all test-docs lint docs docs-serve results clean
 
 setup: .venv/ready
 
@@ -25,6 +25,10 @@ test: setup lint
 # Also the tests that take long: whole runs, every environment of a registry.
 test-all: setup lint
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal -m 'not docs'
+
+# Every tutorial, and all Python of the how-to pages.
+test-docs: setup
+	$(BIN)/python -m pytest -m docs
 
 lint: setup
 	$(BIN)/ruff check .

@@ -17,11 +17,14 @@ _POLICY = {
     "policy_loss/…": "clipped policy loss",
     "value_loss/…": "half the squared error of the critic against the advantage targets",
     "entropy/…": "entropy of the policy in nats, over legal actions",
+    "explained_variance/…": "1 - Var(target - value) / Var(target), value before the update",
+    "value/…": "mean value the critic gave before the update",
+}
+
+_UPDATES = {
     "kl/…": "KL(old policy || new policy), exact, mean over samples",
     "clip_fraction/…": "share of samples whose probability ratio left the clipping range",
-    "explained_variance/…": "1 - Var(target - value) / Var(target), value before the update",
     "gradient_norm/…": "norm of actor's and critic's gradient together, before clipping",
-    "value/…": "mean value the critic gave before the update",
 }
 
 _TEAM = {
@@ -33,11 +36,11 @@ _TEAM = {
     "policy_shift_clip/…": "share of the agent's ratios outside of the clipping range",
     "gradient_cosine/…": "mean cosine of the agent's policy gradient with the others'",
     "diversity/…": "mean Jensen-Shannon distance of its policy to the others' on its views",
+    "increment_norm/…": "mean norm of the generated increments of the weights; mappo: 0",
+    "increment_step/…": "mean norm of their change from step to step, of the base's",
 }
 
 _HYPERNETWORK = {
-    "increment_norm/…": "mean norm of the generated increments of the weights",
-    "increment_step/…": "mean norm of their change from step to step, of the base's",
     "smooth_loss/…": "mean squared change of generated weights from step to step",
     "anchor_loss/…": "mean squared distance to what the slow copy generates",
 }
@@ -47,7 +50,7 @@ _OPPONENTS = {
     "opponent_top1/…": "share of co-players' actions that were predicted as the most probable",
     "opponent_top3/…": "share of co-players' actions among the three predicted as most probable",
     "opponent_oracle_top1/…": "opponent_top1 of an oracle that knows the policies of all",
-    "opponent_share_of_oracle/…": "opponent_top1 as a share of opponent_oracle_top1",
+    "opponent_share_of_oracle/…": "opponent_top1 as a share of opponent_oracle_top1; of hop alone",
 }
 
 _ACTIONS = {
@@ -97,10 +100,11 @@ _ALL = (*_PPO, "hop", *_TEAMS)
 GROUPS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "Every run": (_ALL, _EVERY_RUN),
     "Policy and critic": (_ALL, _POLICY),
+    "Updates of the policy": ((*_PPO, *_TEAMS), _UPDATES),
     "Teams": (_TEAMS, _TEAM),
     "Hypernetwork": (("hyper-mappo",), _HYPERNETWORK),
     "Opponent model": (("hop", "hop-plus"), _OPPONENTS),
-    "Opponent model, by action": (("hop",), _ACTIONS),
+    "Opponent model, by action": (("hop", "hop-plus"), _ACTIONS),
     "Goals": (("hop-plus",), _GOALS),
     "World model": (("hop-plus",), _WORLD),
     "Imagination": (("hop-plus",), _IMAGINATION),

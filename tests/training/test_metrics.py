@@ -1,7 +1,28 @@
 """The table of metrics."""
 
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import coplay
+from coplay.algorithms.registry import LEARNERS
 from coplay.evaluation.compare import NON_STATIONARITY
-from coplay.training.metrics import METRICS, describe
+from coplay.training.logs import NOT_METRICS, read_rows
+from coplay.training.metrics import GROUPS, METRICS, describe, plain_name
+
+SMALL = {"chunk_length": 4, "buffer_chunks": 16, "batch_chunks": 4, "updates": 1}
+WORLD = {"buffer_transitions": 64, "batch_transitions": 16}
+SHORT: list[tuple[str, dict[str, Any]]] = [
+    ("ppo", {}),
+    ("ppo-gru", {}),
+    ("mappo", {}),
+    ("hyper-mappo", {"anchor_weight": 0.1}),
+    ("hop", {"search": {"simulations": 2, "draws": 1, "depth": 2}}),
+    ("hop-plus", {"imagination": {"share": 0.25, "after": 0}, "models": SMALL | WORLD}),
+    ("hop-plus", {"goals": {"inference": "gru", "loss": "reconstruction"}, "models": SMALL}),
+]
+"""Learners with fields that make them write all they can, and little to do."""
 
 
 def test_names_are_described_by_seat_and_by_action() -> None:
@@ -13,3 +34,20 @@ def test_names_are_described_by_seat_and_by_action() -> None:
 
 def test_what_comparisons_read_is_in_the_table() -> None:
     assert all(f"{name}/…" in METRICS for name in NON_STATIONARITY)
+
+
+@pytest.mark.slow
+def test_every_learner_writes_what_the_table_says(tmp_path: Path) -> None:
+    assert {name for name, _ in SHORT} == set(LEARNERS)
+    written: dict[str, set[str]] = {}
+    for number, (learner, fields) in enumerate(SHORT):
+        out = tmp_path / str(number)
+        short = {"steps": 256, "copies": 8, "rollout": 8, "block": 2, "episodes": 8}
+        coplay.train(learner, "stag-hunt", out, quiet=True, pictures=False, **short, **fields)
+        names = {name for row in read_rows(out / "metrics.jsonl") for name in row}
+        for name in names - set(NOT_METRICS):
+            written.setdefault(plain_name(name), set()).add(learner)
+    said = {name: set(who) for who, table in GROUPS.values() for name in table}
+    unexplained = {name: who - said.get(name, set()) for name, who in written.items()}
+    assert not {name: who for name, who in unexplained.items() if who}
+    assert set(written) == set(METRICS), "rows that nobody writes"

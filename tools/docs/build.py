@@ -2,6 +2,7 @@
 in build/site. Nothing is fetched from outside."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,19 +10,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tools.docs import command_line, configuration, metrics, python_api
+from tools.docs.notebooks import write_page
 from tools.docs.shelves import navigation, shelves, write_index
-from tools.docs.source import DOCS, HOME, text_of, with_links
+from tools.docs.source import DOCS, GENERATED, HOME, text_of, with_links
 
 BUILD = HOME / "build"
 SETTINGS = HOME / "zensical.toml"
 
-GENERATED: dict[str, Callable[[], str]] = {
-    "reference/command-line.md": command_line.page,
-    "reference/configuration.md": configuration.page,
-    "reference/metrics.md": metrics.page,
-    "reference/python-api.md": python_api.page,
-}
-"""Page below docs/ that nobody writes by hand -> what makes it."""
+MAKERS: dict[str, Callable[[], str]] = dict(
+    zip(
+        GENERATED,
+        (command_line.page, configuration.page, metrics.page, python_api.page),
+        strict=True,
+    )
+)
+"""Generated page -> what makes it."""
 
 SHIM = "https://unpkg.com/iframe-worker/shim"
 """What Zensical links to in every page of an offline site."""
@@ -42,13 +45,12 @@ def prepare(pages: Path, docs: Path = DOCS) -> None:
     shutil.rmtree(pages, ignore_errors=True)
     left_out = shutil.ignore_patterns(".ipynb_checkpoints", "shelves.toml")
     shutil.copytree(docs, pages, ignore=left_out)
-    if not (pages / "index.md").exists():
-        shutil.copyfile(HOME / "README.md", pages / "index.md")
-        link(pages / "index.md", HOME / "README.md", pages, docs)
     text_of.cache_clear()
+    for notebook in sorted(pages.rglob("*.ipynb")):
+        write_page(notebook, notebook.with_suffix(".md"))
     for page in sorted(pages.rglob("*.md")):
         link(page, docs / page.relative_to(pages), pages, docs)
-    for name, make in GENERATED.items():
+    for name, make in MAKERS.items():
         (pages / name).parent.mkdir(exist_ok=True)
         (pages / name).write_text(make())
     for shelf in shelves():
@@ -69,7 +71,7 @@ def link(page: Path, source: Path, pages: Path, docs: Path) -> None:
         meant = (source.parent / path).resolve()
         if meant.is_relative_to(docs):
             there = pages / meant.relative_to(docs)
-            if there.suffix == ".ipynb":
+            if there.suffix == ".ipynb" and there.stem != page.stem:  # not the download
                 there = there.with_suffix(".md")
         elif meant.is_file():
             there = pages / "files" / meant.relative_to(HOME)
@@ -105,10 +107,9 @@ def run_zensical(out: Path) -> None:
     """Set the pages in HTML; warnings, such as of a link that leads nowhere, are errors."""
     shutil.rmtree(out / "site", ignore_errors=True)
     command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict"]
-    plain = os.environ | {"NO_COLOR": "1"}
-    ended = subprocess.run(command, cwd=out, env=plain, capture_output=True, text=True, check=False)
+    ended = subprocess.run(command, cwd=out, capture_output=True, text=True, check=False)
     if ended.returncode or not (out / "site" / "index.html").exists():
-        said = (ended.stdout + ended.stderr).partition("Traceback")[0]
+        said = re.sub(r"\x1b\[[\d;]*m", "", ended.stdout + ended.stderr).partition("Traceback")[0]
         raise SystemExit(f"Zensical could not build the site:\n{said}")
 
 

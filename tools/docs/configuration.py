@@ -8,9 +8,12 @@ from coplay.algorithms.registry import LEARNERS
 from coplay.games.registry import GAMES, game_parts
 from coplay.training.config import RunConfig, run_defaults
 from tools.docs.fields import Field, default_text, fields_of, table
-from tools.docs.source import DOCS
 
 INTRODUCTION = """
+```
+coplay train hop --search.simulations 64 --game.height 8
+```
+
 A field is named by its path everywhere. `search.simulations` of `hop` is
 
 - `coplay.train("hop", **{"search.simulations": 64})` in Python, or as nested dictionaries
@@ -90,9 +93,7 @@ def page() -> str:
     parts.append("## Learners")
     for name, (kind, _) in LEARNERS.items():
         parts += _learner(name, kind)
-    parts.append("## Games")
-    if (DOCS / "reference" / "games.md").exists():
-        parts.append("[The games](games.md) have their rules on a page of their own.")
+    parts += ["## Games", "[The games](games.md) have their rules on a page of their own."]
     for kind, group in groupby(game_configurations(), key=lambda game: game[1]):
         names = [name for name, _ in group]
         parts += [f"### {', '.join(names)}", _words(kind), *_tables(_by_part(kind()), names[0])]

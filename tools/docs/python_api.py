@@ -20,7 +20,8 @@ GROUPS = {
         *("make_player", "step_player", "load_run", "seat_keys"),
     ],
     "Your own": [
-        *("register_game", "register_player", "register_learner"),
+        *("register_game", "register_player", "register_learner", "load"),
+        "learner_parts",
         *("Game", "Player", "Learner"),
     ],
     "What they speak of": [

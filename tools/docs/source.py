@@ -11,8 +11,17 @@ from typing import NamedTuple
 HOME = Path(__file__).parents[2]
 DOCS = HOME / "docs"
 
+GENERATED = (
+    "reference/command-line.md",
+    "reference/configuration.md",
+    "reference/metrics.md",
+    "reference/python-api.md",
+)
+"""Pages below docs/ that nobody writes by hand. The index of a shelf is another."""
+
 _BLOCK = re.compile(
-    r"^(?P<indent> *)```(?P<language>[\w-]*)[^\n]*\n(?P<code>.*?)^(?P=indent)```[ ]*$",
+    r"^(?P<indent> *)(?P<fence>`{3,})(?P<language>[\w-]*)[^\n]*\n(?P<code>.*?)"
+    r"^(?P=indent)(?P=fence)[ ]*$",
     flags=re.DOTALL | re.MULTILINE,
 )
 _SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
@@ -93,14 +102,14 @@ def blocks_of(page: Path) -> Iterator[Code]:
         yield Code(page, text.count("\n", 0, block.start("code")) + 1, block["language"], plain)
 
 
-def _prose(page: Path) -> str:
-    """A page with its code blocks emptied; line numbers stay."""
-    return _BLOCK.sub(lambda block: "\n" * block[0].count("\n"), text_of(page))
+def _prose(text: str) -> str:
+    """Markdown with its code blocks emptied; line numbers stay."""
+    return _BLOCK.sub(lambda block: "\n" * block[0].count("\n"), text)
 
 
 def spans_of(page: Path) -> Iterator[Code]:
     """Inline code of a page, line breaks as spaces."""
-    prose = _prose(page)
+    prose = _prose(text_of(page))
     for span in _SPAN.finditer(prose):
         line = prose.count("\n", 0, span.start()) + 1
         yield Code(page, line, "inline", " ".join(span[1].split()))
@@ -125,7 +134,7 @@ def lines_of_code(page: Path) -> Iterator[Code]:
 
 def links_of(page: Path) -> Iterator[Link]:
     """Links and pictures of a page."""
-    prose = _SPAN.sub(lambda span: " " * len(span[0]), _prose(page))
+    prose = _SPAN.sub(lambda span: " " * len(span[0]), _prose(text_of(page)))
     for found in _LINK.finditer(prose):
         yield Link(page, prose.count("\n", 0, found.start()) + 1, found[1])
 
@@ -137,28 +146,28 @@ def slug(heading: str) -> str:
     return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", ascii_).strip().lower())
 
 
-def headings_of(page: Path) -> Iterator[tuple[int, str]]:
-    """(level, words) of every heading."""
-    for marks, words in re.findall(r"^(#{1,6})\s+(.+?)\s*#*$", _prose(page), flags=re.MULTILINE):
+def headings_of(text: str) -> Iterator[tuple[int, str]]:
+    """(level, words) of every heading of a page's text."""
+    for marks, words in re.findall(r"^(#{1,6})\s+(.+?)\s*#*$", _prose(text), flags=re.MULTILINE):
         yield len(marks), words
 
 
-def anchors_of(page: Path) -> set[str]:
-    """What links may name behind the sign # of a page's address."""
+def anchors_of(text: str) -> set[str]:
+    """What links may name behind the sign # of the address of a page with this text."""
     found: set[str] = set()
-    for _, words in headings_of(page):
-        own = re.search(r"\{\s*#([\w-]+)[^}]*\}$", words)
+    for _, words in headings_of(text):
+        own = re.search(r"\{\s*#([\w.-]+)[^}]*\}$", words)
         name = own[1] if own else slug(words)
         number, first = 1, name
         while name in found:
             name, number = f"{first}_{number}", number + 1
         found.add(name)
-    return found | set(re.findall(r"<a (?:id|name)=\"([\w-]+)\"", text_of(page)))
+    return found | set(re.findall(r"<a (?:id|name)=\"([\w-]+)\"", text))
 
 
 def title_of(page: Path) -> str:
     """The first heading of a page."""
-    for level, words in headings_of(page):
+    for level, words in headings_of(text_of(page)):
         if level == 1:
             return re.sub(r"\s*\{[^}]*\}$|`", "", words)
     raise ValueError(f"{shown(page)} has no heading '# …'")
