@@ -222,6 +222,7 @@ def audit_wiring(
     *,
     game_fields: Mapping[str, Any] | None = None,
     seed: int = 0,
+    configuration: bool = True,
     quiet: bool = False,
     watcher: Watcher | None = None,
     **fields: Any,
@@ -229,7 +230,8 @@ def audit_wiring(
     """Does every declared part of a learner act? The result is what `coplay audit wiring --json`
     prints.
 
-    fields: of the learner.
+    configuration: also look for fields of the configuration without effect, which takes most of the
+        time. fields: of the learner.
 
         assert coplay.audit_wiring("hop", "stag-hunt")["verdict"] == "pass"
     """
@@ -239,7 +241,7 @@ def audit_wiring(
     config = TrainConfig(player, name, learner, game_config, RunConfig(seed=seed))
     folder = Path(out) if out is not None else new_folder("audit", name)
     with watching(watcher, quiet) as told:
-        result = audit_wiring_of(config, told)
+        result = audit_wiring_of(config, told, configuration)
     return _audited(result, folder, "Wiring audit")
 
 

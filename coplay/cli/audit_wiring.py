@@ -26,6 +26,8 @@ class AuditWiringArguments(Generic[GameConfig, LearnerConfig]):
     """The learner by name; its own fields are options as in coplay train."""
     seed: Seed = 0
     """Seed of all randomness."""
+    configuration: bool = True
+    """Also look for fields of the configuration without effect, which takes most of the time."""
     out: Path | None = None
     """Folder for the page; default: a new one below runs/."""
     json: bool = False
@@ -48,6 +50,6 @@ def run(arguments: list[str]) -> int:
         given.player, given.game_name, given.learner, given.game, RunConfig(seed=given.seed)
     )
     with ProgressLine() as progress:
-        result = audit_wiring(config, progress)
+        result = audit_wiring(config, progress, given.configuration)
     print_audit(result, write_audit(out, result, "Wiring audit"), given.json)
     return 0 if result.passed else 1

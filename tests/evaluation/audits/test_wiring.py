@@ -222,6 +222,12 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert (tmp_path / "a" / "index.html").exists()
 
 
+def test_the_configuration_may_be_left_out() -> None:
+    config = TrainConfig("ppo", "stag-hunt", OddConfig(), SMALL)
+    stages = [check.stage for check in audit_wiring(config, configuration=False).checks]
+    assert stages == ["acting", "optimiser", "input", "data", "loss"]
+
+
 def test_games_in_workers_are_refused() -> None:
     from coplay import UserError
     from coplay.games.adapters.worker_game import WorkerConfig
