@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-all lint docs docs-serve results clean
+.PHONY: setup demo test test-all test-faults lint docs docs-serve results clean
 
 setup: .venv/ready
 
@@ -20,11 +20,15 @@ demo: setup
 	@echo "(to have the coplay command at hand: source .venv/bin/activate)"
 
 test: setup lint
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal -m 'not slow and not docs'
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal -m 'not slow and not docs and not faults'
 
 # Also the tests that take long: whole runs, every environment of a registry.
 test-all: setup lint
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal -m 'not docs'
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal -m 'not docs and not faults'
+
+# Injected faults, kills and fuzz, by the hundred and thousand.
+test-faults: setup
+	$(BIN)/python -m pytest -s --numprocesses auto --maxprocesses 4 --dist worksteal -m faults
 
 lint: setup
 	$(BIN)/ruff check .
