@@ -4,7 +4,6 @@ behind by a refusal, and no advice that does not hold.
 `COPLAY_FUZZ=SEED,COUNT` tries other lines.
 """
 
-import json
 import os
 import random
 import subprocess
@@ -81,8 +80,12 @@ def wrong_advice(line: list[str], said: str) -> str:
     if not said.startswith("coplay: "):
         return ""  # the parser's, which lists the options it has
     known = {"--help", "--load"}.union(*(fuzz.options(tuple(command)) for command in fuzz.COMMANDS))
-    given = " ".join(line)
-    wrong = [name for name in fuzz.advised(said) if name not in known and name not in given]
+    given = [text.partition("=")[0] for text in line if text.startswith("--")]
+    wrong = [
+        name
+        for name in fuzz.advised(said)
+        if name not in known and not any(name.startswith(own) for own in given)
+    ]
     return f"{wrong} in: {said}" if wrong else ""
 
 
