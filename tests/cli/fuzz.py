@@ -85,6 +85,8 @@ COMMANDS: list[list[str]] = [
     *(["audit", "seats"], ["audit", "wiring"], ["compare", "run", "run"], ["bench"]),
     *(["bench", "search"], ["bench", "hop-plus"], ["reproduce"]),
 ]
+COMMON = [["train", "ppo"], ["play"], ["adapt", "ns"], ["collect"], ["list"], ["watch", "run"]]
+"""Commands that take no time to import."""
 USUAL = {"play": ["--seating", "ns,ns,ns,ns"], "adapt": ["--against", "ns,nh,ns"]}
 """Command -> what makes it a right one, so that other options are looked at as well."""
 
