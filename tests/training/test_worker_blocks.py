@@ -238,7 +238,7 @@ def test_a_run_goes_on_when_environments_are_restarted(tmp_path: Path) -> None:
     options = ("wrong=raise", "at=3", "after=2")
     game = coplay.make_game("pettingzoo:host_envs:unruly", options=options, restart_workers=True)
     summary = coplay.train("ppo", game, tmp_path / "run", quiet=True, pictures=False, **SMALL)
-    # Each of 4 copies plays 48 steps: over and over a whole episode of 5, then a crash in the third.
+    # Each of 4 copies plays 48 steps: a whole episode of 5 and a crash in the third, in turn.
     assert summary["restarts"] == 4 * 48 // 8 and summary["steps"] == 192
     note = checkpoints.load_note(RunFolder(tmp_path / "run").checkpoints().all()[-1])
     assert note["restarts"] == summary["restarts"]
