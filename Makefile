@@ -22,10 +22,6 @@ demo: setup
 test: setup lint
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal -m 'not slow and not docs and not faults'
 
-# Crashes, kills, flipped bits and failing disks by the hundred: an hour on two cores.
-test-faults: setup
-	$(BIN)/python -m pytest -m faults tests/faults
-
 # Also the tests that take long: whole runs, every environment of a registry.
 test-all: setup lint
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal -m 'not docs and not faults'
@@ -33,6 +29,10 @@ test-all: setup lint
 # Every tutorial, and all Python of the how-to pages.
 test-docs: setup
 	$(BIN)/python -m pytest -m docs
+
+# Crashes, kills, flipped bits, failing disks and fuzz, by the hundred and thousand: an hour on two cores.
+test-faults: setup
+	$(BIN)/python -m pytest -s --numprocesses auto --maxprocesses 4 --dist worksteal -m faults
 
 lint: setup
 	$(BIN)/ruff check .

@@ -97,19 +97,22 @@ def sizes() -> Sizes:
     )
 
 
-def one_round(folder: Path, game: Any, pool_steps: int) -> int:
-    """Train, train, step; returns the restarts."""
+def trainings(folder: Path, game: Any) -> int:
+    """Two short runs; returns the restarts."""
     quiet: dict[str, Any] = {"quiet": True, "pictures": False, **SMALL}
     coplay.train("ppo", "stag-hunt", folder / "compiled", steps=2048, **quiet)
     summary = coplay.train("ppo", game, folder / "workers", steps=2048, **quiet)
-    restarts = summary["restarts"]
+    shutil.rmtree(folder)
+    return summary["restarts"]
+
+
+def pool_steps(game: Any, steps: int) -> int:
+    """A pool of its own for so many steps; returns the restarts."""
     with game.pool(16, say=lambda text: None) as pool:
         pool.reset(0)
-        for _ in range(pool_steps):
+        for _ in range(steps):
             pool.step(np.zeros((16, 2), int))
-        restarts += pool.restarts
-    shutil.rmtree(folder)
-    return restarts
+        return pool.restarts
 
 
 def verdict(rows: list[Sizes]) -> list[str]:
@@ -128,6 +131,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=120)
     parser.add_argument("--pool-steps", type=int, default=4000)
+    parser.add_argument("--only", choices=["pool", "trainings"])
     given = parser.parse_args()
     own = tempfile.mkdtemp()  # so that only files of this process are counted
     tempfile.tempdir = os.environ["TMPDIR"] = own
@@ -141,7 +145,10 @@ def main() -> None:
     begun, restarts = time.monotonic(), 0
     try:
         while (passed := (time.monotonic() - begun) / 60) < given.minutes or len(rows) < 4:
-            restarts += one_round(folder / "runs", game, given.pool_steps)
+            if given.only != "pool":
+                restarts += trainings(folder / "runs", game)
+            if given.only != "trainings":
+                restarts += pool_steps(game, given.pool_steps)
             rows.append(sizes())
             shown = " ".join(f"{value:11.0f}" for value in rows[-1])
             print(f"{passed:8.1f} {len(rows):7} {restarts:9} {shown}", flush=True)

@@ -10,6 +10,7 @@ import importlib
 import importlib.util
 import os
 import sys
+import traceback
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -51,6 +52,8 @@ def load(name: str) -> None:
                 f"--load {name}: there is no such file or module; a file is named by its path, as "
                 f"in {name.replace('.', '/')}.py"
             ) from error
+        except Exception as error:
+            raise UserError(f"--load {name!r}: {_raised(error)}") from error
     _LOADED.append(full)
 
 
@@ -118,6 +121,9 @@ def _import_file(path: Path) -> None:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise UserError(f"--load {path}: {_raised(error)}") from error
     except BaseException:
         del sys.modules[name]
         raise
@@ -126,3 +132,16 @@ def _import_file(path: Path) -> None:
         import cloudpickle
 
         cloudpickle.register_pickle_by_value(module)
+
+
+def _raised(error: Exception) -> str:
+    """What an import raised, and in which line of which file."""
+    if isinstance(error, UserError):
+        return str(error)
+    text = f"{type(error).__name__}: {error}"
+    places = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if "importlib" not in frame.filename and frame.filename != __file__
+    ]
+    return f"{text} ({places[-1].filename}, line {places[-1].lineno})" if places else text

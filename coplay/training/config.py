@@ -39,7 +39,7 @@ class RunConfig(Config):
     """Game steps in total, over all game copies (of each seed)."""
     seed: Seed = 0
     """Seed of all randomness; with several seeds, the first of them."""
-    seeds: PositiveInt = 1
+    seeds: Annotated[int, Range(least=1, most=10_000)] = 1
     """Independent seeds trained side by side in one compiled program."""
     copies: PositiveInt = 256
     """Game copies played at once."""
@@ -58,6 +58,11 @@ class RunConfig(Config):
     learning; 0: none."""
     evaluate_episodes: Annotated[PositiveInt, only_if("evaluate_every")] = 32
     """Episodes of each of these evaluations, for each seed."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.seed + self.seeds > 2**31:
+            raise UserError(f"the last of {self.seeds} seeds from {self.seed} on is above 2^31 - 1")
 
 
 def refuse_too_large(run: RunConfig, game: Game) -> None:

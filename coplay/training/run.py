@@ -79,7 +79,12 @@ class RunFolder:
         return self.config_file.exists()
 
     def refuse_if_taken(self) -> None:
-        """A folder that holds a run already is an error."""
+        """A folder that holds a run already is an error; so is one that no seating could name."""
+        if wrong := [sign for sign in ",@:" if sign in self.path.name]:
+            raise UserError(
+                f"{str(self.path)!r} holds '{wrong[0]}', which has its own meaning in seatings: "
+                "choose another --out"
+            )
         if self.exists():
             raise UserError(
                 f"{self.path} already holds a run; go on with it by --resume {self.path}, or "

@@ -25,21 +25,57 @@ LONGEST = 60  # seconds that one line may take
 WHOLE = ["1", "2", "3", "8", "0", "-1", "2147483647", "2147483648", "9" * 30, "1.5", "1e3", "nan"]
 REAL = ["0.5", "1", "0", "-1", "1e-3", "1e300", "1e400", "nan", "inf", "-inf", "1,5", "-0.0"]
 JUNK = [
-    *("", " ", "-", "--", "=", "é", "💥", "１２", "½", "a,b", "a:b", "a@b", ",", "@", ":", "[bold]"),
-    *("[/]", "%s", "{}", "{0}", "\\", "\n", "\x1b[31m", "None", "none", "True", "x" * 3000, "~"),
+    *("", " ", "-", "--", "=", "é", "💥", "\uff11", "½", "a,b", "a:b", "a@b", ",", "@", ":"),
+    *("[bold]", "[/]", "%s", "{}", "{0}", "\\", "\n", "\x1b[31m", "None", "none", "True", "~"),
     *("*", "$HOME", "../..", "$(id)", "; id", "null", "[]", '{"a": 1}', "--help", "-h", "\udc80"),
+    "x" * 3000,
 ]
 PLAYERS = [
-    *("ns", "nh", "random", "ppo", "hop", "switcher:ns:nh:step=2", "switcher:ns", "mix:ns:nh", "mix"),
-    *("run", "run@seat=1", "run@best", "run@seed=9", "run@planner=none", "empty", "missing/run"),
-    *("learning:run", "ppo:epochs=2", "ppo:nothing=2", "switcher:ns:nh:step=0", "run@", "@", "file"),
+    "ns",
+    "nh",
+    "random",
+    "ppo",
+    "hop",
+    "switcher:ns:nh:step=2",
+    "switcher:ns",
+    "mix:ns:nh",
+    "mix",
+    "run",
+    "run@seat=1",
+    "run@best",
+    "run@seed=9",
+    "run@planner=none",
+    "empty",
+    "missing/run",
+    "learning:run",
+    "ppo:epochs=2",
+    "ppo:nothing=2",
+    "switcher:ns:nh:step=0",
+    "run@",
+    "@",
+    "file",
 ]
 PATHS = ["file", "empty", "missing", "missing/deep", "run", "/dev/null", "/proc/nothing", "file/x"]
 FILES = ["run/config.json", "text.json", "list.json", "bytes.json", "deep.json", "empty.json"]
 GAMES = [
-    *("stag-hunt", "snowdrift", "identity", "hidden-target", "stag-hnt", "pettingzoo:host_envs:little"),
-    *("pettingzoo:", "pettingzoo:nothing", "pettingzoo:host_envs:litle", "jaxmarl:nothing", "smax:"),
-    *("smax:3m", "smac:3m", "jaxmarl:", ":", "pettingzoo:os:getcwd", "pettingzoo:...", "smaclite:x"),
+    "stag-hunt",
+    "snowdrift",
+    "identity",
+    "hidden-target",
+    "stag-hnt",
+    "pettingzoo:host_envs:little",
+    "pettingzoo:",
+    "pettingzoo:nothing",
+    "pettingzoo:host_envs:litle",
+    "jaxmarl:nothing",
+    "smax:",
+    "smax:3m",
+    "smac:3m",
+    "jaxmarl:",
+    ":",
+    "pettingzoo:os:getcwd",
+    "pettingzoo:...",
+    "smaclite:x",
 ]
 COMMANDS: list[list[str]] = [
     *([*("train", name)] for name in ("ppo", "ppo-gru", "hop", "hop-plus", "mappo", "hyper-mappo")),
@@ -49,6 +85,8 @@ COMMANDS: list[list[str]] = [
     *(["audit", "seats"], ["audit", "wiring"], ["compare", "run", "run"], ["bench"]),
     *(["bench", "search"], ["bench", "hop-plus"], ["reproduce"]),
 ]
+COMMON = [["train", "ppo"], ["play"], ["adapt", "ns"], ["collect"], ["list"], ["watch", "run"]]
+"""Commands that take no time to import."""
 USUAL = {"play": ["--seating", "ns,ns,ns,ns"], "adapt": ["--against", "ns,nh,ns"]}
 """Command -> what makes it a right one, so that other options are looked at as well."""
 
@@ -144,7 +182,19 @@ def line(chance: random.Random) -> list[str]:
 
 WRONG: list[Any] = [
     *(None, True, -1, 0, 1.5, 10**30, float("nan"), float("inf"), "", "é", "x" * 1000, [], {}, [1]),
-    *({"a": 1}, [[]], "none", -0.0, "stag-hunt", "ns,ns,ns,ns", ["ns"], [None], 1e400, "../..", "\x00"),
+    *(
+        {"a": 1},
+        [[]],
+        "none",
+        -0.0,
+        "stag-hunt",
+        "ns,ns,ns,ns",
+        ["ns"],
+        [None],
+        1e400,
+        "../..",
+        "\x00",
+    ),
 ]
 
 
@@ -219,7 +269,9 @@ def make_sandbox(folder: Path, config: dict[str, Any]) -> None:
 def tree(folder: Path) -> frozenset[str]:
     """All files and folders below a folder."""
     return frozenset(
-        os.path.join(where, name) for where, *names in os.walk(folder) for name in sum(names, [])
+        os.path.join(where, name)
+        for where, folders, files in os.walk(folder)
+        for name in (*folders, *files)
     )
 
 

@@ -234,6 +234,19 @@ def test_a_worker_in_trouble_stops_the_run_which_can_go_on(
 
 
 @pytest.mark.slow
+def test_a_run_goes_on_when_environments_are_restarted(tmp_path: Path) -> None:
+    options = ("wrong=raise", "at=3", "after=2")
+    game = coplay.make_game("pettingzoo:host_envs:unruly", options=options, restart_workers=True)
+    summary = coplay.train("ppo", game, tmp_path / "run", quiet=True, pictures=False, **SMALL)
+    # Each of 4 copies plays 48 steps: a whole episode of 5 and a crash in the third, in turn.
+    assert summary["restarts"] == 4 * 48 // 8 and summary["steps"] == 192
+    note = checkpoints.load_note(RunFolder(tmp_path / "run").checkpoints().all()[-1])
+    assert note["restarts"] == summary["restarts"]
+    rows = read_rows(tmp_path / "run" / "metrics.jsonl")
+    assert len(rows) == 8 and sum(row["episodes"] for row in rows) >= summary["restarts"]
+
+
+@pytest.mark.slow
 def test_trouble_in_a_match(tmp_path: Path, capsys: Any) -> None:
     flag = tmp_path / "trouble"
     flag.touch()

@@ -6,6 +6,7 @@ rollouts and matches ask those for the next state where they would call `step`.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -195,5 +196,12 @@ def look_at_environment(
         ) from error
     try:
         return WorkerGame(name, config, source, read_seats(env, name), pictures(env))
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(
+            f"{name} does not say what its agents see and do: {type(error).__name__}: {error}"
+        ) from error
     finally:
-        env.close()
+        with suppress(Exception):  # what is no environment cannot be closed
+            env.close()

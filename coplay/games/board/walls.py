@@ -39,6 +39,11 @@ class WallMaps(NamedTuple):
 
 
 UNREACHABLE = 30_000
+"""Distance of cells that cannot be reached; no board has more cells."""
+MOST_BYTES = 8 << 30
+"""Memory that all distances may take while they are computed."""
+RARE, RARE_AFTER = 0.01, 1000
+"""Refused if a smaller share of the first boards drawn is connected: it would take too long."""
 
 
 def draw_wall_maps(
@@ -50,6 +55,17 @@ def draw_wall_maps(
     boards whose free cells are not connected are drawn again.
     """
     cells = height * width
+    if cells > UNREACHABLE:
+        raise UserError(
+            f"board too large: {height}x{width} has {cells:,} cells, more than {UNREACHABLE:,}"
+        )
+    if pieces > cells:
+        raise UserError(f"walls must be at most {cells} on {height}x{width} cells, not {pieces}")
+    if pieces and (size := 2 * maps * cells * (height + 2) * (width + 2)) > MOST_BYTES:
+        raise UserError(
+            f"the distances on {maps:,} wall maps of {height}x{width} cells take "
+            f"{size / 2**30:,.0f} GB: lower wall_maps, height or width"
+        )
     if needed > cells:
         raise UserError(
             f"board too small: {height}x{width} has {cells} cells for {needed} players and prey; "
@@ -91,7 +107,7 @@ def _draw_connected(
             found.append(walls)
             if len(found) == maps:
                 return np.stack(found)
-        elif not found and attempt == 1000:
+        elif attempt == RARE_AFTER and len(found) < RARE * RARE_AFTER:
             break
     raise UserError(
         f"board too small: hardly any {height}x{width} board with {pieces} wall pieces leaves "
