@@ -6,7 +6,6 @@ from typing import Any, Literal, NamedTuple
 
 import tyro
 
-from coplay.core.compilation import check_backend
 from coplay.core.config import check_fields
 from coplay.core.errors import UserError, unknown
 
@@ -83,6 +82,9 @@ def parse(
     if _until.get() == "parsed":
         raise _ParsedOnly
     if computes:
+        # Imports JAX, which help and wrong arguments need not wait for.
+        from coplay.core.compilation import check_backend
+
         check_backend()
     return given
 
