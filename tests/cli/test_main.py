@@ -163,7 +163,7 @@ BAD = [
     (["play", "--seating", "ns,ns,ns"], "4 seats"),
     (["play", "--seating", "ns,ns,ns,ppo"], "learns"),
     (["play", "--seating", "ns,ns,ns,switcher:ns:nh:8"], "step=N"),
-    (["play", "--seating", "ns,ns,ns,ns", "--episodes", "0"], "at least 1"),
+    (["play", "--seating", "ns,ns,ns,ns", "--episodes", "0"], "above 0"),
     (["adapt", "ns"], "either --against A,B,C or --suite"),
     (["adapt", "--against", "ns,ns,ns"], "comes before the options"),
     (["adapt", "ns", "--against", "ns,ns"], "3 seats beside"),
