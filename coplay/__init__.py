@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from coplay.api.models import collect as collect
     from coplay.api.models import inspect as inspect
     from coplay.api.models import pretrain as pretrain
+    from coplay.api.partners import make_partners as make_partners
+    from coplay.api.partners import show_partners as show_partners
     from coplay.api.playing import cross_play as cross_play
     from coplay.api.playing import episodes as episodes
     from coplay.api.playing import play as play
@@ -75,6 +77,7 @@ _WHERE = {
     "load": "coplay.core.loading",
     "load_run": "coplay.training.run",
     "make_game": "coplay.games.registry",
+    "make_partners": "coplay.api.partners",
     "make_player": "coplay.training.players",
     "Observation": "coplay.core.game",
     "Outcome": "coplay.core.game",
@@ -84,6 +87,7 @@ _WHERE = {
     "register_game": "coplay.games.registry",
     "register_learner": "coplay.algorithms.registry",
     "register_player": "coplay.algorithms.registry",
+    "show_partners": "coplay.api.partners",
     "step_player": "coplay.training.players",
     "seat_keys": "coplay.core.trajectory",
     "to_pettingzoo": "coplay.games.adapters.pettingzoo_out",

@@ -43,6 +43,9 @@ COMMANDS = {
     "adapt": Command(
         "adapt PLAYER", "let a player adapt to co-players it does not know", "adapt", goes_on=True
     ),
+    "partners": Command(
+        "partners make|show", "packs of partners that a player has not met", "partners", goes_on=True
+    ),
     "collect": Command("collect", "keep what players of a mix do, as a dataset", "collect"),
     "pretrain": Command(
         "pretrain PART", "train a model of others or of the world on a dataset", "pretrain"

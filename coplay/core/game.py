@@ -78,6 +78,8 @@ class Game(eqx.Module):
     on_grid: ClassVar[bool] = False
     """Whether it is played on a board of cells: a seat's plane is 1 where it stands, and players
     stand still or move as `coplay.core.grid` says."""
+    idle_action: ClassVar[int | None] = None
+    """The action that does nothing; None: there is none."""
     symmetric: ClassVar[bool] = True
     """Whether the seats can be renumbered (`permute_seats`). If not, nothing promises that the
     seats are alike: views need not be ego-first, and there is no ego state."""
@@ -109,6 +111,22 @@ class Game(eqx.Module):
     def scripted(self) -> Mapping[str, ScriptedPolicy]:
         """The game's scripted players by name (`random`, which every game has, left out)."""
         return {}
+
+    @property
+    def blocks(self) -> Mapping[str, ScriptedPolicy]:
+        """What partners made of rules are composed of, by name: simple ways to act, the
+        cooperative one first."""
+        return self.scripted
+
+    @property
+    def event_names(self) -> tuple[str, ...]:
+        """What may happen to a seat in a step (`events`), the act of cooperation first; empty:
+        undeclared."""
+        return ()
+
+    def events(self, state: State, following: State) -> Float[Array, "seat event"]:
+        """1 for each event that happened to a seat in the step between two states, else 0."""
+        raise NotImplementedError
 
     def reset(self, key: PRNGKeyArray) -> State:
         """A fresh state in which every seat is alive."""

@@ -12,7 +12,18 @@ from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
 from coplay.core.config import Range
 from coplay.core.game import Observation, Outcome, ScriptedPolicy
 from coplay.core.goals import Goals, restricted
-from coplay.games.board.board_game import STAY, BoardConfig, BoardGame, Size, approach, uniform
+from coplay.games.board.board_game import (
+    STAY,
+    BoardConfig,
+    BoardGame,
+    Size,
+    approach,
+    approach_farthest,
+    avoid,
+    company,
+    follow,
+    uniform,
+)
 from coplay.games.board.drawing import Icon, drift_icon
 
 REMOVE = 5
@@ -144,6 +155,29 @@ class Snowdrift(BoardGame):
         return {"nd": nearest_drift, "exploiter": exploiter}
 
     @property
+    def blocks(self) -> Mapping[str, ScriptedPolicy]:
+        return {
+            "clean": nearest_drift,
+            "exploit": exploiter,
+            "clean the farthest": farthest_drift,
+            "follow": lambda game, ego: follow(game, ego, game.legal(ego)[0]),
+            "avoid": lambda game, ego: avoid(game, ego, game.legal(ego)[0]),
+        }
+
+    @property
+    def event_names(self) -> tuple[str, ...]:
+        return ("removed a drift", "others removed one", "near another", "waited", "moved")
+
+    def events(
+        self, state: SnowdriftState, following: SnowdriftState
+    ) -> Float[Array, "seat event"]:
+        mine = self.goals.realised(state, following) >= 0
+        others = jnp.sum(mine) - mine > 0
+        last = following.last
+        happened = [mine, others, company(self, following), last == STAY, last < STAY]
+        return jnp.stack(happened, axis=-1) * self.alive(state)[:, None].astype(jnp.float32)
+
+    @property
     def goals(self) -> "SnowdriftGoals":
         return SnowdriftGoals(self)
 
@@ -152,6 +186,13 @@ def nearest_drift(game: Snowdrift, ego: SnowdriftState) -> Float[Array, " action
     """ND, the cleaner: on a drift remove it, else go to a nearest one."""
     legal = game.legal(ego)[0]
     towards = approach(game, ego, legal, ego.drift, ego.left, REMOVE)
+    return jnp.where(jnp.any(ego.left), towards, uniform(legal))
+
+
+def farthest_drift(game: Snowdrift, ego: SnowdriftState) -> Float[Array, " action"]:
+    """On a drift remove it, else go to the farthest one."""
+    legal = game.legal(ego)[0]
+    towards = approach_farthest(game, ego, legal, ego.drift, ego.left, REMOVE)
     return jnp.where(jnp.any(ego.left), towards, uniform(legal))
 
 

@@ -22,6 +22,10 @@ from coplay.games.board.board_game import (
     Count,
     Size,
     approach,
+    approach_farthest,
+    avoid,
+    company,
+    follow,
     uniform,
 )
 from coplay.games.board.drawing import Icon, hare_icon, stag_icon
@@ -220,12 +224,43 @@ class StagHunt(BoardGame):
     def scripted(self) -> Mapping[str, ScriptedPolicy]:
         return {"ns": nearest_stag, "nh": nearest_hare}
 
+    @property
+    def blocks(self) -> Mapping[str, ScriptedPolicy]:
+        return {
+            "stag": nearest_stag,
+            "hare": nearest_hare,
+            "far hare": farthest_hare,
+            "follow": lambda game, ego: follow(game, ego, game.legal(ego)[0]),
+            "avoid": lambda game, ego: avoid(game, ego, game.legal(ego)[0]),
+        }
+
+    @property
+    def event_names(self) -> tuple[str, ...]:
+        return ("caught a stag", "caught a hare", "near another", "waited", "moved", "in the game")
+
+    def events(
+        self, state: StagHuntState, following: StagHuntState
+    ) -> Float[Array, "seat event"]:
+        caught = self.goals.realised(state, following)
+        last = following.last
+        happened = [caught == 0, caught == 1, company(self, following), last == STAY, last < STAY]
+        happened = [*happened, jnp.ones(self.seats, bool)]
+        return jnp.stack(happened, axis=-1) * state.alive[:, None].astype(jnp.float32)
+
 
 def nearest_hare(game: StagHunt, ego: StagHuntState) -> Float[Array, " action"]:
     """NH: on a hare hunt it, else go to a nearest one; random when none is left."""
     legal, hares = game.legal(ego)[0], slice(game.config.stags, None)
     there = ego.prey_alive[hares]
     towards = approach(game, ego, legal, ego.prey[hares], there, HUNT_HARE)
+    return jnp.where(jnp.any(there) & ego.alive[0], towards, uniform(legal))
+
+
+def farthest_hare(game: StagHunt, ego: StagHuntState) -> Float[Array, " action"]:
+    """On a hare hunt it, else go to the farthest one; random when none is left."""
+    legal, hares = game.legal(ego)[0], slice(game.config.stags, None)
+    there = ego.prey_alive[hares]
+    towards = approach_farthest(game, ego, legal, ego.prey[hares], there, HUNT_HARE)
     return jnp.where(jnp.any(there) & ego.alive[0], towards, uniform(legal))
 
 

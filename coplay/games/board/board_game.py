@@ -75,6 +75,7 @@ class BoardGame(Game):
 
     seat_planes = 1
     on_grid = True
+    idle_action = STAY
     thing_names: ClassVar[tuple[str, ...]]
     """What the planes behind those of the players and of the walls show."""
 
@@ -326,13 +327,80 @@ def approach(
 
     Ties between nearest things, then between the moves that shorten the way, are broken evenly.
     """
-    config = game.config
-    me = ego.cell[0]
-    far = jnp.where(there, game.distance(ego, me, cells), UNREACHABLE)
+    far = jnp.where(there, game.distance(ego, ego.cell[0], cells), UNREACHABLE)
     nearest = uniform(there & (far == jnp.min(far, initial=UNREACHABLE)))
-    target = jnp.clip(me + game.offsets[:4], 0, config.height * config.width - 1)
+    return _go(game, ego, legal, cells, far, nearest, take)
+
+
+def approach_farthest(
+    game: BoardGame,
+    ego: State,
+    legal: Bool[Array, " action"],
+    cells: Integer[Array, " thing"],
+    there: Bool[Array, " thing"],
+    take: int,
+) -> Float[Array, " action"]:
+    """The same towards the farthest thing; on any of them it takes it."""
+    far = jnp.where(there, game.distance(ego, ego.cell[0], cells), -1)
+    farthest = uniform(there & (far == jnp.max(far, initial=-1)))
+    return _go(game, ego, legal, cells, far, farthest, take)
+
+
+def _go(
+    game: BoardGame,
+    ego: State,
+    legal: Bool[Array, " action"],
+    cells: Integer[Array, " thing"],
+    far: Integer[Array, " thing"],
+    chosen: Float[Array, " thing"],
+    take: int,
+) -> Float[Array, " action"]:
+    """Towards things that are `far` away, with these probabilities; where it is legal, `take`."""
+    config = game.config
+    target = jnp.clip(ego.cell[0] + game.offsets[:4], 0, config.height * config.width - 1)
     shorter = game.distance(ego, target[None, :], cells[:, None]) < far[:, None]  # [thing, move]
-    moves = nearest @ uniform(legal[:4] & shorter)
+    moves = chosen @ uniform(legal[:4] & shorter)
     here = legal[take]
     rest = jnp.where(here, jnp.arange(4, game.actions) == take, False)
     return jnp.concatenate([jnp.where(here, 0.0, moves), rest.astype(moves.dtype)])
+
+
+def follow(game: BoardGame, ego: State, legal: Bool[Array, " action"]) -> Float[Array, " action"]:
+    """Seat 0 goes to the nearest co-player on the board; beside it, it takes what is there to be
+    taken, else it stays. At random if there is nobody."""
+    others, there = ego.cell[1:], game.present(ego)[1:]
+    far = jnp.where(there, game.distance(ego, ego.cell[0], others), UNREACHABLE)
+    beside = jnp.any(there & (far == 0))
+    nearest = uniform(there & (far == jnp.min(far, initial=UNREACHABLE)))
+    moves = _go(game, ego, legal, others, far, nearest, STAY)[:4]
+    going = jnp.concatenate([moves, jnp.zeros(game.actions - 4)])
+    return jnp.where(jnp.any(there), jnp.where(beside, _take_or_stay(legal), going), uniform(legal))
+
+
+def avoid(game: BoardGame, ego: State, legal: Bool[Array, " action"]) -> Float[Array, " action"]:
+    """Seat 0 keeps as far as it can from the nearest co-player, by a move or by staying; where
+    there is something to be taken it takes it."""
+    config = game.config
+    others, there = ego.cell[1:], game.present(ego)[1:]
+    target = jnp.clip(ego.cell[0] + game.offsets[:5], 0, config.height * config.width - 1)
+    far = jnp.where(there, game.distance(ego, target[:, None], others[None, :]), UNREACHABLE)
+    room = jnp.where(legal[:5], jnp.min(far, axis=1, initial=UNREACHABLE), -1)
+    away = uniform(room == jnp.max(room))
+    taking = jnp.any(legal[5:])
+    rest = jnp.concatenate([away, jnp.zeros(game.actions - 5)])
+    return jnp.where(taking, _take_or_stay(legal), rest)
+
+
+def _take_or_stay(legal: Bool[Array, " action"]) -> Float[Array, " action"]:
+    """One of the legal actions that take something; staying if there is none."""
+    index = jnp.arange(legal.shape[0])
+    takes = legal & (index > STAY)
+    return uniform(jnp.where(jnp.any(takes), takes, index == STAY))
+
+
+def company(game: BoardGame, state: State) -> Bool[Array, " seat"]:
+    """Which players on the board have another one at most a step away."""
+    there = game.present(state)
+    far = game.distance(state, state.cell[:, None], state.cell[None, :])
+    near = (far <= 1) & there[:, None] & there[None, :] & ~jnp.eye(game.seats, dtype=bool)
+    return jnp.any(near, axis=1)
