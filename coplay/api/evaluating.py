@@ -18,6 +18,7 @@ from coplay.core.errors import UserError
 from coplay.core.files import new_folder, write_json
 from coplay.core.game import Game
 from coplay.evaluation.adaptation.best_response import BestResponseConfig
+from coplay.evaluation.adaptation.companies import companies, summarise_companies
 from coplay.evaluation.adaptation.meetings import KeptResults, Request, meet_all
 from coplay.evaluation.adaptation.protocol import AdaptConfig, split_against
 from coplay.evaluation.adaptation.suites import suite_sets
@@ -29,7 +30,9 @@ from coplay.games.registry import game_parts
 from coplay.reports.adaptation import draw_adaptation, draw_suite
 from coplay.reports.audit_page import write_audit
 from coplay.reports.compare import write_comparison
+from coplay.reports.partners import draw_companies
 from coplay.training.config import RunConfig, TrainConfig
+from coplay.training.partner_packs import read_pack
 from coplay.training.run import RunFolder
 from coplay.training.seating import is_run
 from coplay.training.trainer import Watcher
@@ -46,6 +49,8 @@ def adapt(
     against: str | Sequence[Entry] = "",
     *,
     suite: str = "",
+    partners: str | Path = "",
+    mixed: int = 0,
     learners: str = "ppo",
     game: str | Game | None = None,
     game_fields: Mapping[str, Any] | None = None,
@@ -57,10 +62,12 @@ def adapt(
     **fields: Any,
 ) -> Any:
     """Let a player adapt to co-players it does not know; the result is what `coplay adapt --json`
-    prints: of a suite, a list.
+    prints: of a suite, a list; of a pack, a summary with the list of its companies.
 
     player: the focal player. against: its co-players, one per other seat; or suite: a suite of sets
-        of them by name, in which `learners` says what the learning ones are.
+        of them by name, in which `learners` says what the learning ones are; or partners: the
+        folder of a pack, each of whose partners takes all other seats, and so many `mixed`
+        companies besides.
     game: default: the game of the run, else stag-hunt.
     out: folder of the results; default: a new one below runs/.
     references: where best responses are kept. normalise: measure scores by random play and by the
@@ -84,6 +91,8 @@ def adapt(
         focal,
         seating_text(against),
         suite,
+        str(partners),
+        mixed,
         learners,
         name,
         game_config,
@@ -93,8 +102,7 @@ def adapt(
     )
     folder = Path(out) if out is not None else new_folder("adapt", focal.split("/")[-1])
     with watching(watcher, quiet) as told:
-        results = run_adaptation(request, bool(suite), folder, Path(references), told)
-    return results if suite else results[0]
+        return run_adaptation(request, folder, Path(references), told)
 
 
 def _part(fields: dict[str, Any], name: str) -> dict[str, Any]:
@@ -117,6 +125,8 @@ def make_request(
     focal: str,
     against: str,
     suite: str,
+    partners: str,
+    mixed: int,
     learners: str,
     game_name: str,
     game: Any,
@@ -124,31 +134,45 @@ def make_request(
     normalise: bool,
     best: BestResponseConfig,
 ) -> Request:
-    """What is asked for: against one set of co-players, or against a suite."""
-    if bool(against) == bool(suite):
-        raise UserError("say who the co-players are: either --against A,B,C or --suite NAME")
+    """What is asked for: against one set of co-players, a suite, or the partners of a pack."""
+    if sum(map(bool, (against, suite, partners))) != 1:
+        raise UserError(
+            "say who the co-players are: one of --against A,B,C, --suite NAME and --partners PACK"
+        )
     made = game_parts(game_name)[1](game)
-    if suite:
+    families: tuple[str, ...] = ()
+    if mixed < 0 or (mixed and not partners):
+        raise UserError(
+            "mixed companies are drawn from a pack: give --partners PACK, and 0 or more"
+        )
+    if partners:
+        found = companies(read_pack(Path(partners)), made, mixed)
+        sets, families = tuple(found), tuple(found.values())
+    elif suite:
         sets = tuple(suite_sets(suite, made, learners))
     else:
         sets = (",".join(split_against(against, made)),)
-    return Request(focal, sets, game_name, game, config, normalise, best)
+    return Request(focal, sets, game_name, game, config, normalise, best, bool(suite), families)
 
 
-def run_adaptation(
-    request: Request, suite: bool, out: Path, references: Path, watcher: Watcher
-) -> list[dict[str, Any]]:
-    """Play, keep and draw; the results against all sets."""
+def run_adaptation(request: Request, out: Path, references: Path, watcher: Watcher) -> Any:
+    """Play, keep and draw: the result; of a suite the list of results against its sets, of a pack
+    a summary with that list."""
 
     def finished(kept: KeptResults, result: dict[str, Any]) -> None:
         draw_adaptation(kept.path(result["against"], "png"), result)
 
     game = game_parts(request.game_name)[1](request.game)
     results = meet_all(request, game, out, references, watcher, finished)
-    write_json(out / "adapt.json", results if suite else results[0])
-    if suite:
+    found: Any = results if request.suite else results[0]
+    if request.families:
+        summary = summarise_companies(results, request.families)
+        found = {"player": request.focal, "summary": summary, "companies": results}
+        draw_companies(out / "partners.png", found, request.families)
+    write_json(out / "adapt.json", found)
+    if request.suite:
         draw_suite(out / "suite.png", results)
-    return results
+    return found
 
 
 # --- comparison --------------------------------------------------------------------------------

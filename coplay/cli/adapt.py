@@ -27,6 +27,10 @@ class AdaptArguments(Generic[GameConfig]):
     ppo is one that learns from nothing, learning:runs/ppo a run's that goes on learning."""
     suite: str = ""
     """A suite of co-player sets by name instead: stag-hunt or snowdrift."""
+    partners: str = ""
+    """A pack of partners instead (coplay partners make): each of them in all other seats."""
+    mixed: int = 0
+    """With --partners: so many companies of different partners besides."""
     learners: str = "ppo"
     """What the learning co-players of a suite are: ppo, or learning:runs/ppo."""
     game_name: Annotated[str, tyro.conf.arg(name="game")] = "stag-hunt"
@@ -73,6 +77,7 @@ def run(arguments: list[str]) -> int:
     """coplay adapt PLAYER …"""
     from coplay.api.evaluating import make_request, run_adaptation
     from coplay.reports.adaptation import print_adaptations
+    from coplay.reports.partners import print_companies
     from coplay.reports.progress import ProgressLine
     from coplay.reports.results import print_json
 
@@ -82,6 +87,8 @@ def run(arguments: list[str]) -> int:
         given.player,
         given.against,
         given.suite,
+        given.partners,
+        given.mixed,
         given.learners,
         given.game_name,
         given.game,
@@ -91,10 +98,12 @@ def run(arguments: list[str]) -> int:
     )
     out = given.out or new_folder("adapt", given.player.split("/")[-1])
     with ProgressLine() as progress:
-        results = run_adaptation(request, bool(given.suite), out, given.references, progress)
+        found = run_adaptation(request, out, given.references, progress)
     if given.json:
-        print_json(results if given.suite else results[0])
+        print_json(found)
+    elif given.partners:
+        print_companies(found, request.families)
     else:
-        print_adaptations(results)
+        print_adaptations(found if given.suite else [found])
         print(f"results and pictures are in {out}")
     return 0

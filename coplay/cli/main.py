@@ -44,7 +44,10 @@ COMMANDS = {
         "adapt PLAYER", "let a player adapt to co-players it does not know", "adapt", goes_on=True
     ),
     "partners": Command(
-        "partners make|show", "packs of partners that a player has not met", "partners", goes_on=True
+        "partners make|show",
+        "packs of partners that a player has not met",
+        "partners",
+        goes_on=True,
     ),
     "collect": Command("collect", "keep what players of a mix do, as a dataset", "collect"),
     "pretrain": Command(

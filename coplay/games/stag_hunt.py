@@ -238,9 +238,7 @@ class StagHunt(BoardGame):
     def event_names(self) -> tuple[str, ...]:
         return ("caught a stag", "caught a hare", "near another", "waited", "moved", "in the game")
 
-    def events(
-        self, state: StagHuntState, following: StagHuntState
-    ) -> Float[Array, "seat event"]:
+    def events(self, state: StagHuntState, following: StagHuntState) -> Float[Array, "seat event"]:
         caught = self.goals.realised(state, following)
         last = following.last
         happened = [caught == 0, caught == 1, company(self, following), last == STAY, last < STAY]

@@ -1,11 +1,16 @@
-"""A pack of partners as a table."""
+"""Packs of partners, and a player among them: tables and a picture."""
 
+import os
+from collections.abc import Sequence
 from typing import Any
 
 from rich.markup import escape
 from rich.table import Table
 
 from coplay.core.reading import shown_in_line
+from coplay.games.drawing import FAINT_INK, INK, seat_colour
+from coplay.reports import charts
+from coplay.reports.adaptation import set_name
 from coplay.reports.results import console_for_tables
 
 
@@ -45,3 +50,104 @@ def _words(how: dict[str, Any]) -> str:
 
 def _plain(text: Any) -> str:
     return escape(shown_in_line(str(text)))
+
+
+# --- a player among them -----------------------------------------------------------------------
+
+
+def print_companies(found: dict[str, Any], families: Sequence[str]) -> None:
+    """Over all companies and by family, then every company, the worst first."""
+    summary = found["summary"]
+    table = Table(
+        title=f"{_plain(found['player'])} among {summary['companies']} companies of partners; "
+        "0 is random play, 1 the best response"
+    )
+    titles = ("mean", "95 % interval", "IQM", "worst", "below 0.5", "below 0.8", "first episode")
+    table.add_column("family")
+    for title in ("companies", *titles):
+        table.add_column(title, justify="right")
+    for name, row in {"all": summary["all"], **summary["by_family"]}.items():
+        if row is not None:
+            low, high = row["interval"]
+            numbers = [f"{row['mean']:.3f}", f"{low:.3f} to {high:.3f}"]
+            numbers += [f"{row[key]:.3f}" for key in ("iqm", "worst")]
+            numbers += [f"{row[key]:.0%}" for key in ("below_half", "below_0.8")]
+            table.add_row(
+                _plain(name), str(row["companies"]), *numbers, f"{row['first_episode']:.3f}"
+            )
+    console = console_for_tables()
+    console.print(table)
+    every = Table(title="every company, the worst first")
+    every.add_column("co-players", overflow="fold")
+    for title in ("family", "score", "random", "best response", "normalised", "first episode"):
+        every.add_column(title, justify="left" if title == "family" else "right")
+    for result, family in _from_worst(found["companies"], families):
+        numbers = [result["score"], result["random"], result["best_response"]]
+        numbers += [result["normalised"], _first_episode(result)]
+        texts = ["-" if number is None else f"{number:.3f}" for number in numbers]
+        every.add_row(_plain(set_name(result["against"])), _plain(family), *texts)
+    console.print(every)
+    if summary["all"] and summary["all"]["above_best"]:
+        print(
+            f"{summary['all']['above_best']} scores are above 1.05: there the best response is a "
+            "poor reference; train it longer (--best.most)"
+        )
+    if summary["left_out"]:
+        print(
+            f"{len(summary['left_out'])} of them are in no mean: there the best response gains "
+            "nothing, or next to nothing, over random play"
+        )
+
+
+def _first_episode(result: dict[str, Any]) -> float | None:
+    """The normalised reward of the first episode."""
+    if result["normalised"] is None:
+        return None
+    return (result["curve"][0] - result["random"]) / (result["best_response"] - result["random"])
+
+
+def _from_worst(
+    results: Sequence[dict[str, Any]], families: Sequence[str]
+) -> list[tuple[dict[str, Any], str]]:
+    """Results with their families; those without a normalised score come last."""
+    pairs = list(zip(results, families, strict=True))
+    return sorted(
+        pairs, key=lambda pair: (pair[0]["normalised"] is None, pair[0]["normalised"] or 0.0)
+    )
+
+
+def draw_companies(
+    path: str | os.PathLike[str], found: dict[str, Any], families: Sequence[str]
+) -> None:
+    """A row for each company: its normalised score with its interval, and the first episode."""
+    rows = [
+        (result, family)
+        for result, family in _from_worst(found["companies"], families)
+        if result["normalised"] is not None
+    ]
+    figure = charts.new_figure(9.0, 1.6 + 0.28 * max(len(rows), 1), roomy=True)
+    axes = figure.subplots()
+    names = list(dict.fromkeys(families))
+    told: set[str] = set()
+    for height, (result, family) in enumerate(rows):
+        colour = seat_colour(names.index(family))
+        low, high = result["normalised_interval"]
+        label = None if family in told else family
+        told.add(family)
+        axes.plot([low, high], [height, height], color=colour, linewidth=2, alpha=0.5)
+        axes.plot(result["normalised"], height, "o", color=colour, label=label)
+        axes.plot(
+            _first_episode(result),
+            height,
+            "o",
+            markerfacecolor="none",
+            color=FAINT_INK,
+            label="first episode" if height == 0 else None,
+        )
+    for place in (0.0, 1.0):
+        axes.axvline(place, color=FAINT_INK, linewidth=1, linestyle=(0, (4, 3)))
+    axes.set_yticks(range(len(rows)), [set_name(result["against"]) for result, _ in rows])
+    axes.set_xlabel("normalised score (0 random play, 1 best response)", fontsize=11, color=INK)
+    charts.make_plain(axes, length=3)
+    charts.legend_below(figure, *axes.get_legend_handles_labels())
+    charts.save(figure, path)

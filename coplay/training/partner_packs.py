@@ -181,7 +181,7 @@ def write_pack(
 
 
 def read_pack(folder: Path) -> Pack:
-    """The pack in a folder; everything it says is checked, and its files against their checksums."""
+    """The pack in a folder; everything it says is checked, and its files by their checksums."""
     path = folder / ABOUT
     if not path.is_file():
         raise UserError(f"{folder} holds no partners; make some with coplay partners make")

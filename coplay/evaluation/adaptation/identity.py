@@ -17,6 +17,7 @@ from coplay.algorithms.registry import PLAYERS
 from coplay.algorithms.scripted import Scripted
 from coplay.core.reading import open_file
 from coplay.games.registry import GAMES
+from coplay.training.partner_packs import ABOUT, is_pack
 from coplay.training.run import RunFolder
 from coplay.training.seating import is_run
 
@@ -28,7 +29,9 @@ def identities(game_name: str, entries: tuple[str, ...]) -> list[str]:
     if game_name in GAMES and _is_own(GAMES[game_name][1]):
         found.append(_digest(_source(GAMES[game_name][1])))
     for part in (part for entry in entries for part in entry.split(":")):
-        if is_run(part):
+        if is_pack(part):
+            found.append(_pack(part))
+        elif is_run(part):
             found.append(_run(part))
         elif part in PLAYERS:
             found.append(_player(PLAYERS[part]))
@@ -46,6 +49,12 @@ def _run(entry: str) -> str:
 def _content(file: Path) -> bytes:
     with open_file(file) as opened:
         return hashlib.file_digest(opened, "sha256").digest()
+
+
+def _pack(entry: str) -> str:
+    """Of the pack, which states the checksums of its files, and of the partner that is named."""
+    path, *options = entry.split("@")
+    return _digest((Path(path) / ABOUT).read_bytes(), *map(str.encode, options))
 
 
 def _player(player: Any) -> str:

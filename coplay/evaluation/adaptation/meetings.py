@@ -49,7 +49,10 @@ REFERENCE_REPETITIONS = 64
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for: `focal` against each of `sets`, in a game by name and configuration."""
+    """What is asked for: `focal` against each of `sets`, in a game by name and configuration.
+
+    suite: the sets are those of a suite. families: of each set, if they are companies of a pack.
+    """
 
     focal: str
     sets: tuple[str, ...]
@@ -58,12 +61,16 @@ class Request:
     adapt: AdaptConfig
     normalise: bool
     best: BestResponseConfig
+    suite: bool = False
+    families: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         step = None
         if is_run(self.focal):
             step = RunFolder(Path(self.focal.split("@")[0])).checkpoints().last_step()
-        return to_json(self) | {"checkpoint": step}
+        # How sets are summed up does not change what is played.
+        asked = {k: v for k, v in to_json(self).items() if k not in ("suite", "families")}
+        return asked | {"checkpoint": step}
 
 
 class KeptResults:

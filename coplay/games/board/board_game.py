@@ -356,13 +356,25 @@ def _go(
     take: int,
 ) -> Float[Array, " action"]:
     """Towards things that are `far` away, with these probabilities; where it is legal, `take`."""
-    config = game.config
-    target = jnp.clip(ego.cell[0] + game.offsets[:4], 0, config.height * config.width - 1)
-    shorter = game.distance(ego, target[None, :], cells[:, None]) < far[:, None]  # [thing, move]
-    moves = chosen @ uniform(legal[:4] & shorter)
+    moves = _moves(game, ego, legal, cells, far, chosen)
     here = legal[take]
     rest = jnp.where(here, jnp.arange(4, game.actions) == take, False)
     return jnp.concatenate([jnp.where(here, 0.0, moves), rest.astype(moves.dtype)])
+
+
+def _moves(
+    game: BoardGame,
+    ego: State,
+    legal: Bool[Array, " action"],
+    cells: Integer[Array, " thing"],
+    far: Integer[Array, " thing"],
+    chosen: Float[Array, " thing"],
+) -> Float[Array, " move"]:
+    """The moves of seat 0 towards things that are `far` away, with these probabilities."""
+    config = game.config
+    target = jnp.clip(ego.cell[0] + game.offsets[:4], 0, config.height * config.width - 1)
+    shorter = game.distance(ego, target[None, :], cells[:, None]) < far[:, None]  # [thing, move]
+    return chosen @ uniform(legal[:4] & shorter)
 
 
 def follow(game: BoardGame, ego: State, legal: Bool[Array, " action"]) -> Float[Array, " action"]:
@@ -372,7 +384,7 @@ def follow(game: BoardGame, ego: State, legal: Bool[Array, " action"]) -> Float[
     far = jnp.where(there, game.distance(ego, ego.cell[0], others), UNREACHABLE)
     beside = jnp.any(there & (far == 0))
     nearest = uniform(there & (far == jnp.min(far, initial=UNREACHABLE)))
-    moves = _go(game, ego, legal, others, far, nearest, STAY)[:4]
+    moves = _moves(game, ego, legal, others, far, nearest)
     going = jnp.concatenate([moves, jnp.zeros(game.actions - 4)])
     return jnp.where(jnp.any(there), jnp.where(beside, _take_or_stay(legal), going), uniform(legal))
 

@@ -1,10 +1,13 @@
 """What board games share: cells, moves, distances, windows."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import coplay
 from coplay.core.errors import UserError
 from coplay.games.board.board_game import STAY, BoardConfig, approach, uniform
 from coplay.games.stag_hunt import HUNT_HARE, StagHunt, StagHuntConfig
@@ -64,3 +67,102 @@ def test_boards_that_do_not_fit_into_16_bits_are_refused() -> None:
         BoardConfig(height=200, width=200)
     with pytest.raises(UserError, match="horizon must be between 1 and 32000"):
         BoardConfig(horizon=40_000)
+
+
+# --- building blocks of partners -----------------------------------------------------------------
+
+
+def plain_distance(a: int, b: int, width: int) -> int:
+    return abs(a // width - b // width) + abs(a % width - b % width)
+
+
+def plain_follow(cells: list[int], legal: np.ndarray, width: int, away: bool) -> set[int]:
+    """The actions of seat 0 towards the nearest other player, or away from the others."""
+    me, others = cells[0], cells[1:]
+    takes = {action for action in range(5, len(legal)) if legal[action]}
+    nearest = min(plain_distance(me, other, width) for other in others)
+    steps = {0: -width, 1: width, 2: -1, 3: 1, 4: 0}
+    if away:
+        if takes:
+            return takes
+        room = {
+            action: min(plain_distance(me + step, other, width) for other in others)
+            for action, step in steps.items()
+            if legal[action]
+        }
+        return {action for action, far in room.items() if far == max(room.values())}
+    if nearest == 0:
+        return takes or {4}
+    targets = [other for other in others if plain_distance(me, other, width) == nearest]
+    return {
+        action
+        for action in range(4)
+        if legal[action]
+        and any(plain_distance(me + steps[action], one, width) < nearest for one in targets)
+    }
+
+
+@pytest.mark.parametrize("block", ["follow", "avoid"])
+def test_following_and_avoiding_agree_with_a_plain_computation(block: str) -> None:
+    game = StagHunt(StagHuntConfig(height=3, width=4, players=3, stags=1, hares=2))
+    rng = np.random.default_rng(0)
+    states = jax.vmap(game.reset)(jax.random.split(jax.random.key(0), 60))
+    states = states._replace(cell=jnp.asarray(rng.integers(12, size=(60, 3)), jnp.int16))
+    probs = np.asarray(jax.vmap(lambda state: game.blocks[block](game, state))(states))
+    legal = np.asarray(jax.vmap(game.legal)(states))[:, 0]
+    for copy in range(60):
+        wanted = plain_follow(states.cell[copy].tolist(), legal[copy], 4, block == "avoid")
+        assert set(np.flatnonzero(probs[copy])) == wanted
+        np.testing.assert_allclose(probs[copy].sum(), 1, rtol=1e-6)
+
+
+def test_the_farthest_hare_is_gone_to_and_any_hare_is_hunted() -> None:
+    game = StagHunt(StagHuntConfig(height=1, width=5, players=1, stags=0, hares=2))
+    state = game.reset(jax.random.key(0))._replace(prey=jnp.array([0, 4], jnp.int16))
+    for cell, action in {1: 3, 3: 2, 0: 6, 4: 6}.items():
+        placed = state._replace(cell=jnp.array([cell], jnp.int16))
+        assert np.flatnonzero(game.blocks["far hare"](game, placed)).tolist() == [action]
+
+
+@pytest.mark.parametrize("name", ["stag-hunt", "snowdrift"])
+def test_events_are_those_of_the_step(name: str) -> None:
+    game = coplay.make_game(name, height=3, width=3, players=3)
+    steps = 12
+
+    def play(key: Any) -> Any:
+        def step(state: Any, key: Any) -> Any:
+            keys = jax.random.split(key)
+            eager = jnp.where(jnp.arange(game.actions) > 4, 2.0, 0.0)
+            logits = jnp.where(game.legal(state), eager, -jnp.inf)
+            action = jax.random.categorical(keys[0], logits)
+            after, outcome = game.step(keys[1], state, action)
+            return after, (state, action, outcome.reward, after, game.events(state, after))
+
+        return jax.lax.scan(step, game.reset(key), jax.random.split(key, steps))[1]
+
+    state, action, reward, after, events = jax.tree.map(
+        np.asarray, jax.vmap(play)(jax.random.split(jax.random.key(1), 200))
+    )
+    alive = np.asarray(jax.vmap(jax.vmap(game.alive))(state))
+    index = {title: place for place, title in enumerate(game.event_names)}
+    assert not events[~alive].any()
+    np.testing.assert_array_equal(events[..., index["waited"]] > 0, alive & (action == 4))
+    np.testing.assert_array_equal(events[..., index["moved"]] > 0, alive & (action < 4))
+    first = events[..., 0] > 0
+    if name == "stag-hunt":
+        # Half of a stag or a third of it, a hare or a part of it.
+        np.testing.assert_array_equal(first, (action == 5) & (reward > 0) & alive)
+        np.testing.assert_array_equal(events[..., 1] > 0, (action == 6) & (reward > 0) & alive)
+    else:
+        gone = state.left & ~after.left
+        mine = gone[..., None, :] & (state.cell[..., None] == state.drift[..., None, :])
+        removed = mine.any(-1) & (action == 5) & alive
+        np.testing.assert_array_equal(first, removed)
+        others = removed.sum(-1, keepdims=True) - removed > 0
+        np.testing.assert_array_equal(events[..., 1] > 0, others & alive)
+    assert first.any() and not first.all()
+    there = np.asarray(jax.vmap(jax.vmap(game.present))(after))
+    row, column = after.cell // 3, after.cell % 3
+    far = abs(row[..., None] - row[..., None, :]) + abs(column[..., None] - column[..., None, :])
+    near = (far <= 1) & there[..., None] & there[..., None, :] & ~np.eye(3, dtype=bool)
+    np.testing.assert_array_equal(events[..., index["near another"]] > 0, near.any(-1) & alive)
