@@ -3,7 +3,7 @@
 What a partner is stands in arrays (`RuleParameters`), so one compiled program serves all of them.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -18,7 +18,8 @@ from coplay.nn.categorical import NEVER
 
 
 class RuleParameters(NamedTuple):
-    """What a partner does, in numbers; arrays have a leading [partner] axis in a pack.
+    """What a partner does, in numbers: arrays of NumPy or JAX, or their shapes; with a leading
+    [partner] axis in a pack.
 
     preference: [block] logits by which it chooses what to do, when an episode begins.
     reciprocity: added to the preference for the first, cooperative block if all co-players
@@ -29,12 +30,12 @@ class RuleParameters(NamedTuple):
     noise: probability of any legal action in a step.
     """
 
-    preference: Float[Array, "*partner block"]
-    reciprocity: Float[Array, "*partner"]
-    patience: Float[Array, "*partner"]
-    change: Float[Array, "*partner"]
-    laziness: Float[Array, "*partner"]
-    noise: Float[Array, "*partner"]
+    preference: Any
+    reciprocity: Any
+    patience: Any
+    change: Any
+    laziness: Any
+    noise: Any
 
 
 class RuleMemory(NamedTuple):

@@ -82,9 +82,9 @@ def print_companies(found: dict[str, Any], families: Sequence[str]) -> None:
     for title in ("family", "score", "random", "best response", "normalised", "first episode"):
         every.add_column(title, justify="left" if title == "family" else "right")
     for result, family in _from_worst(found["companies"], families):
-        numbers = [result["score"], result["random"], result["best_response"]]
-        numbers += [result["normalised"], _first_episode(result)]
-        texts = ["-" if number is None else f"{number:.3f}" for number in numbers]
+        values = [result["score"], result["random"], result["best_response"]]
+        values += [result["normalised"], _first_episode(result)]
+        texts = ["-" if value is None else f"{value:.3f}" for value in values]
         every.add_row(_plain(set_name(result["against"])), _plain(family), *texts)
     console.print(every)
     if summary["all"] and summary["all"]["above_best"]:
@@ -99,8 +99,8 @@ def print_companies(found: dict[str, Any], families: Sequence[str]) -> None:
         )
 
 
-def _first_episode(result: dict[str, Any]) -> float | None:
-    """The normalised reward of the first episode."""
+def _first_episode(result: dict[str, Any]) -> Any:
+    """The normalised reward of the first episode; None without references."""
     if result["normalised"] is None:
         return None
     return (result["curve"][0] - result["random"]) / (result["best_response"] - result["random"])

@@ -192,7 +192,7 @@ def read_pack(folder: Path) -> Pack:
         raise UserError(f"{where} is no pack of partners that this version reads")
     game_name = read_field(about, "game_name", str, where)
     # What a file names is looked up among games of this program, never imported.
-    game = from_json(game_parts(game_name)[0], about.get("game"), f"{where}: game")
+    game: Any = from_json(game_parts(game_name)[0], about.get("game"), f"{where}: game")
     partners = [_partner(one, where) for one in read_field(about, "partners", list, where)]
     if not partners:
         raise UserError(f"{where} lists no partners")
@@ -223,7 +223,7 @@ def _partner(data: Any, where: str) -> Partner:
 
 def _checksum(path: Path) -> str:
     with open_file(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return hashlib.sha256(file.read()).hexdigest()
 
 
 def stack(trees: list[Any]) -> Any:

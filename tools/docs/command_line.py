@@ -29,6 +29,7 @@ FIRST = {
     "audit": list(AUDITS),
     "pretrain": list(PARTS),
     "inspect": list(INSPECTED),
+    "partners": ["make", "show"],
     "bench": ["", "search", "hop-plus"],
 }
 """Command -> the words that may come first and have options of their own."""

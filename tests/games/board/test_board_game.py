@@ -126,7 +126,7 @@ def test_the_farthest_hare_is_gone_to_and_any_hare_is_hunted() -> None:
 
 @pytest.mark.parametrize("name", ["stag-hunt", "snowdrift"])
 def test_events_are_those_of_the_step(name: str) -> None:
-    game = coplay.make_game(name, height=3, width=3, players=3)
+    game: Any = coplay.make_game(name, height=3, width=3, players=3)
     steps = 12
 
     def play(key: Any) -> Any:
