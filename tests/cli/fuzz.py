@@ -25,35 +25,12 @@ LONGEST = 60  # seconds that one line may take
 WHOLE = ["1", "2", "3", "8", "0", "-1", "2147483647", "2147483648", "9" * 30, "1.5", "1e3", "nan"]
 REAL = ["0.5", "1", "0", "-1", "1e-3", "1e300", "1e400", "nan", "inf", "-inf", "1,5", "-0.0"]
 JUNK = [
-<<<<<<< HEAD
     *("", " ", "-", "--", "=", "é", "💥", "\uff11", "½", "a,b", "a:b", "a@b", ",", "@", ":"),
     *("[bold]", "[/]", "%s", "{}", "{0}", "\\", "\n", "\x1b[31m", "None", "none", "True", "~"),
-=======
-    *(
-        "",
-        " ",
-        "-",
-        "--",
-        "=",
-        "é",
-        "💥",
-        "１２",
-        "½",
-        "a,b",
-        "a:b",
-        "a@b",
-        ",",
-        "@",
-        ":",
-        "[bold]",
-    ),
-    *("[/]", "%s", "{}", "{0}", "\\", "\n", "\x1b[31m", "None", "none", "True", "x" * 3000, "~"),
->>>>>>> 86ed5db (Adaptation among the partners of a pack: mean, worst, by family, first episode beside the last)
     *("*", "$HOME", "../..", "$(id)", "; id", "null", "[]", '{"a": 1}', "--help", "-h", "\udc80"),
     "x" * 3000,
 ]
 PLAYERS = [
-<<<<<<< HEAD
     "ns",
     "nh",
     "random",
@@ -77,34 +54,10 @@ PLAYERS = [
     "run@",
     "@",
     "file",
-=======
-    *(
-        "ns",
-        "nh",
-        "random",
-        "ppo",
-        "hop",
-        "switcher:ns:nh:step=2",
-        "switcher:ns",
-        "mix:ns:nh",
-        "mix",
-    ),
-    *("run", "run@seat=1", "run@best", "run@seed=9", "run@planner=none", "empty", "missing/run"),
-    *(
-        "learning:run",
-        "ppo:epochs=2",
-        "ppo:nothing=2",
-        "switcher:ns:nh:step=0",
-        "run@",
-        "@",
-        "file",
-    ),
->>>>>>> 86ed5db (Adaptation among the partners of a pack: mean, worst, by family, first episode beside the last)
 ]
 PATHS = ["file", "empty", "missing", "missing/deep", "run", "/dev/null", "/proc/nothing", "file/x"]
 FILES = ["run/config.json", "text.json", "list.json", "bytes.json", "deep.json", "empty.json"]
 GAMES = [
-<<<<<<< HEAD
     "stag-hunt",
     "snowdrift",
     "identity",
@@ -123,32 +76,6 @@ GAMES = [
     "pettingzoo:os:getcwd",
     "pettingzoo:...",
     "smaclite:x",
-=======
-    *(
-        "stag-hunt",
-        "snowdrift",
-        "identity",
-        "hidden-target",
-        "stag-hnt",
-        "pettingzoo:host_envs:little",
-    ),
-    *(
-        "pettingzoo:",
-        "pettingzoo:nothing",
-        "pettingzoo:host_envs:litle",
-        "jaxmarl:nothing",
-        "smax:",
-    ),
-    *(
-        "smax:3m",
-        "smac:3m",
-        "jaxmarl:",
-        ":",
-        "pettingzoo:os:getcwd",
-        "pettingzoo:...",
-        "smaclite:x",
-    ),
->>>>>>> 86ed5db (Adaptation among the partners of a pack: mean, worst, by family, first episode beside the last)
 ]
 COMMANDS: list[list[str]] = [
     *([*("train", name)] for name in ("ppo", "ppo-gru", "hop", "hop-plus", "mappo", "hyper-mappo")),
