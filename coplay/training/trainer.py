@@ -157,12 +157,11 @@ class Trainer:
         self.recent: list[dict[str, np.ndarray]] = []
         self.rewards = [math.nan] * self.game.seats
         self.stop = StopRequest()
-        workers = None
+        self.workers: WorkerBlocks | None = None
         if isinstance(self.game, WorkerGame):
-            workers = WorkerBlocks(self.game, run, self.seeds, self.watcher.say)
-        self.workers: WorkerBlocks | None = workers
+            self.workers = WorkerBlocks(self.game, run, self.seeds, self.watcher.say)
         # Nothing is gained by long blocks where every step leaves the compiled program.
-        self.block = 1 if workers else run.block
+        self.block = 1 if self.workers else run.block
         for note in (*self.game.notes, *self._notes_on_fields()):
             self.watcher.say(f"note: {note}")
 

@@ -8,8 +8,9 @@ import pytest
 import coplay
 from coplay.algorithms.registry import LEARNERS
 from coplay.evaluation.compare import NON_STATIONARITY
-from coplay.training.logs import NOT_METRICS, read_rows
+from coplay.training.logs import NOT_METRICS
 from coplay.training.metrics import GROUPS, METRICS, describe, plain_name
+from coplay.training.records import read_rows
 
 SMALL = {"chunk_length": 4, "buffer_chunks": 16, "batch_chunks": 4, "updates": 1}
 WORLD = {"buffer_transitions": 64, "batch_transitions": 16}
