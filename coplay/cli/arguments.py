@@ -53,7 +53,7 @@ def take_loads(arguments: list[str]) -> tuple[list[str], list[str]]:
         if argument.startswith("--load="):
             loads.append(argument.partition("=")[2])
         elif argument == "--load":
-            if (value := next(left, None)) is None:
+            if (value := next(left, None)) is None or value.startswith("--"):
                 raise UserError("--load needs a Python file or module")
             loads.append(value)
         else:
