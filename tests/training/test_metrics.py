@@ -20,8 +20,15 @@ SHORT: list[tuple[str, dict[str, Any]]] = [
     ("mappo", {}),
     ("hyper-mappo", {"anchor_weight": 0.1}),
     ("hop", {"search": {"simulations": 2, "draws": 1, "depth": 2}}),
-    ("hop-plus", {"imagination": {"share": 0.25, "after": 0}, "models": SMALL | WORLD}),
-    ("hop-plus", {"goals": {"inference": "gru", "loss": "reconstruction"}, "models": SMALL}),
+    (
+        "hop-plus",
+        {
+            "goals": {"loss": "reconstruction"},
+            "imagination": {"share": 0.25, "after": 0},
+            "models": SMALL | WORLD,
+        },
+    ),
+    ("hop-plus", {"goals": {"inference": "gru"}, "models": SMALL}),
 ]
 """Learners with fields that make them write all they can, and little to do."""
 
