@@ -1,15 +1,31 @@
 """Every example runs."""
 
 import runpy
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from coplay.algorithms.registry import LEARNERS, PLAYERS
+from coplay.games.registry import GAMES
 
 LONG = {"own_game", "own_partner", "own_player", "pettingzoo_train", "train"}
 EXAMPLES = [
     pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in LONG else [])
     for path in sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 ]
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays_registered() -> Iterator[None]:
+    """What an example registers is unknown to other tests."""
+    tables: list[dict[str, Any]] = [GAMES, LEARNERS, PLAYERS]
+    before = [dict(table) for table in tables]
+    yield
+    for table, kept in zip(tables, before, strict=True):
+        table.clear()
+        table.update(kept)
 
 
 @pytest.mark.parametrize("path", EXAMPLES)

@@ -24,7 +24,8 @@ class ViewShape(eqx.Module):
     goals, goal_features, habits, personas: how many candidate goals the game declares, by how many
     numbers each is described, how many habits and how many personas there are; 0 if it
     declares none.
-    global_state: how many numbers a critic that sees all is shown; 0 if the own view is all there is.
+    global_state: how many numbers a critic that sees all is shown; 0 if the own view is all there
+    is.
 
         shape: coplay.ViewShape  # a field of every learner
         inputs = math.prod(self.shape.planes) + self.shape.features

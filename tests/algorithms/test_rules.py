@@ -28,23 +28,33 @@ def partner(**changed: Any) -> Any:
     )
 
 
+@jax.jit
+def begin(keys: Any) -> Any:
+    states = jax.vmap(GAME.reset)(keys)
+    return states, jax.tree.map(lambda x: x[:, 0], jax.vmap(GAME.observe)(states))
+
+
 def view(time: int = 0) -> View:
-    states = jax.vmap(GAME.reset)(jax.random.split(jax.random.key(3), COPIES))
-    seen = jax.tree.map(lambda x: x[:, 0], jax.vmap(GAME.observe)(states))
+    states, seen = begin(jax.random.split(jax.random.key(3), COPIES))
     number = jnp.full(COPIES, time, jnp.int32)
     nothing = jnp.full(COPIES, -1)
     return View(seen, jnp.ones(COPIES, bool), states, number, number, nothing, jnp.zeros(COPIES))
 
 
+@jax.jit
+def act(player: Any, key: Any, seen: View, memory: RuleMemory) -> Any:
+    return player.act(GAME, key, seen, memory)
+
+
 def acts(player: Any, seen: View, memory: RuleMemory | None = None) -> tuple[np.ndarray, Any]:
     """Probabilities of the actions, and the memory after them."""
     start = player.start(COPIES) if memory is None else memory
-    logits, memory = player.act(GAME, jax.random.key(0), seen, start)
+    logits, memory = act(player, jax.random.key(0), seen, start)
     return np.asarray(jax.nn.softmax(logits)), memory
 
 
 def by(policy: Any, seen: View) -> np.ndarray:
-    return np.asarray(jax.vmap(policy, in_axes=(None, 0))(GAME, seen.state))
+    return np.asarray(jax.jit(jax.vmap(lambda state: policy(GAME, state)))(seen.state))
 
 
 def test_what_it_prefers_is_what_it_does() -> None:

@@ -82,6 +82,7 @@ def draws() -> np.ndarray:
     )
 
 
+@pytest.mark.slow
 def test_the_same_player_through_an_episode_and_another_in_the_next() -> None:
     who, episode = drawn()
     alive = played()[1].alive

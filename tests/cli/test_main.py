@@ -33,6 +33,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_training_shows_progress_results_and_what_to_try_next(tmp_path: Path, capsys: Any) -> None:
     folder = tmp_path / "run"
     assert call("train", "ppo", *SMALL, "--out", str(folder)) == 0
@@ -164,7 +165,7 @@ BAD = [
     (["play", "--seating", "ns,ns,ns,ppo"], "learns"),
     (["play", "--seating", "ns,ns,ns,switcher:ns:nh:8"], "step=N"),
     (["play", "--seating", "ns,ns,ns,ns", "--episodes", "0"], "above 0"),
-    (["adapt", "ns"], "either --against A,B,C or --suite"),
+    (["adapt", "ns"], "one of --against A,B,C, --suite"),
     (["adapt", "--against", "ns,ns,ns"], "comes before the options"),
     (["adapt", "ns", "--against", "ns,ns"], "3 seats beside"),
     (["adapt", "ns", "--against", "ns,ns,nz"], "did you mean 'n"),

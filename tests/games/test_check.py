@@ -11,6 +11,7 @@ from coplay.games.stag_hunt import StagHunt, StagHuntConfig
 SMALL = StagHuntConfig(height=3, width=3, players=3, hares=2, horizon=12, strength=(3.0, 1.0, 0.5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -423,6 +424,7 @@ class HeedsTheGone(Unlike):
         return following._replace(time=following.time + (heard > 3)), outcome
 
 
+@pytest.mark.slow
 def test_seats_that_cannot_be_renumbered() -> None:
     check_game(Unlike(SMALL), copies=16, steps=60)  # type: ignore[call-arg]
     with pytest.raises(GameCheckError, match="changes with the actions of seats that left"):

@@ -88,6 +88,10 @@ BOARDS: dict[str, tuple[dict[str, Any], set[str]]] = {
 # --- the compiled side -----------------------------------------------------------------------
 
 
+QUICK = ("4h1s", "six, some strength", "cut after 3", "view 1, walls", "alone")
+"""Boards of `make test`; `make test-all` has all of them."""
+
+
 class Wishes(NamedTuple):
     """What the players want at each step, drawn beforehand.
 
@@ -297,7 +301,10 @@ def compare_all(board: str, rollout, events: Counter) -> None:
         compare(game, rules, seen, actions, outcomes, events)
 
 
-@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize(
+    "board",
+    [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in BOARDS],
+)
 def test_agrees_with_the_plain_game(board: str) -> None:
     events: Counter = Counter()
 

@@ -69,6 +69,7 @@ def players_of(dataset: Dataset) -> tuple[AnyPlayer, ...]:
     return tuple(make_player(kind, dataset.game) for kind in dataset.kinds)
 
 
+@pytest.mark.slow
 def test_filter_and_samples_agree_with_exact_fractions() -> None:
     dataset = collected()
     rows = plain_rows(dataset)

@@ -216,7 +216,13 @@ FIGURES: dict[str, tuple[tuple, list[float | None], float | None]] = {
 }
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name.startswith("8x8") else [])
+        for name in FIGURES
+    ],
+)
 def test_known_figures(name: str) -> None:
     where, means, length = FIGURES[name]
     result = rounds_of(*where)

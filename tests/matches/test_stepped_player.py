@@ -41,6 +41,7 @@ def test_memory_and_what_it_did_last_are_kept_for_the_caller() -> None:
     assert player.probabilities is not None and player.probabilities[0] == 1
 
 
+@pytest.mark.slow
 def test_a_player_that_decides_by_the_state_asks_for_it() -> None:
     game = coplay.make_game("stag-hunt", height=3, width=3, players=2)
     player = step_player("nh", game, seat=1)

@@ -29,7 +29,7 @@ RNG = np.random.default_rng(0)
 def random_model(**fields: Any) -> GoalModel:
     """Random numbers in all places; an orthogonal start takes long to compile."""
     config = GoalModelConfig(
-        dim=3, prototypes=4, width=5, opponent_hidden=(6, 6), horizon=3, **fields
+        dim=3, prototypes=4, width=4, opponent_hidden=(6, 6), horizon=3, **fields
     )
     shapes = eqx.filter_eval_shape(
         lambda key: GoalModel(config, view_shape(GAME), 3, key), jax.random.key(0)

@@ -89,6 +89,7 @@ def test_strangers_act_by_their_code_and_are_known_by_what_they_did() -> None:
     np.testing.assert_array_equal(codes_still[:, :2], codes_moving[:, :2])
 
 
+@pytest.mark.slow
 def test_lasting_strangers_are_met_again_and_remembered() -> None:
     (new,), (kept,) = (imagined(STAY, later=0, lasting=lasting) for lasting in (False, True))
     begins = np.zeros(kept.over.shape, bool)

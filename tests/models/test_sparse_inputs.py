@@ -42,6 +42,7 @@ def test_same_outputs_after_some_steps(name: str, centred: bool) -> None:
     compare(game, simulator, quick, state, hypothesis, seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "goal", "network"),
     [
@@ -141,6 +142,7 @@ def compare(game: Any, simulator: Any, quick: Any, state: Any, hypothesis: Any, 
     assert (np.asarray(indices) == view.shape[-1]).any(), "something is gone by now"
 
 
+@pytest.mark.slow
 def test_views_with_walls_or_windows_are_not_sparse() -> None:
     for fields in ({"walls": 2}, {"view": 1}):
         game = make_game("stag-hunt", **fields)
@@ -148,6 +150,7 @@ def test_views_with_walls_or_windows_are_not_sparse() -> None:
         assert simulator.prepared(game) is simulator
 
 
+@pytest.mark.slow
 def test_guides_value_positions_by_the_best_persona() -> None:
     game = make_game("stag-hunt")
     simulator, state, hypothesis, _ = arbitrary_searches(game, 12, (8,))

@@ -69,6 +69,7 @@ def random_model(name: str) -> WorldModel:
     return eqx.tree_at(lambda m: m.values, model, jnp.asarray(values))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(GAMES))
 def test_classes_can_say_every_true_step(name: str) -> None:
     game, samples = played(name)
@@ -169,6 +170,7 @@ def transition(samples: Samples, alive: np.ndarray) -> Transition:
     )
 
 
+@pytest.mark.slow
 def test_loss_counts_steps_in_the_mask_and_moves_every_part() -> None:
     model, (_, samples) = random_model("stag-hunt"), played("stag-hunt")
     mask = RNG.random(len(samples.time)) < 0.5

@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from coplay.nn.ego_centred import centre, centre_indices, centred_size
 
@@ -37,6 +38,7 @@ def test_centred_views_are_shifted_boards() -> None:
     np.testing.assert_allclose(found, np.stack([slowly(view) for view in given]), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_marks_of_centred_views() -> None:
     """Marks on the board and beyond it, the last of them nowhere."""
     given = views(20)

@@ -164,6 +164,7 @@ def test_team_mean_leaves_out_who_is_gone() -> None:
     np.testing.assert_array_equal(mean[4], 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("memory_kind", ["gru", "lstm"])
 def test_contexts_of_chunks_are_those_of_the_whole(memory_kind: Any) -> None:
     network = noisy(

@@ -103,6 +103,7 @@ def test_layer_norm() -> None:
     np.testing.assert_allclose(jax.jit(LayerNorm.__call__)(norm, x), expected, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("memory_kind", ["none", "gru", "lstm"])
 def test_unrolled_networks_are_steps_one_after_the_other(memory_kind: Any) -> None:
     network = noisy(

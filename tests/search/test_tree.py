@@ -82,10 +82,7 @@ CASES = {
 
 @pytest.mark.parametrize(
     "case",
-    [
-        pytest.param(case, marks=[] if case in ("puct", "gumbel") else pytest.mark.slow)
-        for case in CASES
-    ],
+    [pytest.param(case, marks=[] if case == "puct" else pytest.mark.slow) for case in CASES],
 )
 def test_same_visits_and_values_as_mctx(case: str) -> None:
     """In a crowd, where a few trees go on without the others, and among a few trees."""
@@ -137,6 +134,7 @@ def test_same_as_mctx_in_games(name: str, kind: Any) -> None:
     np.testing.assert_allclose(mine.q, other.q, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("crowd", [8, CROWD])
 def test_many_trees_under_vmap_are_the_same_trees(
     crowd: int, monkeypatch: pytest.MonkeyPatch
@@ -226,6 +224,7 @@ def test_the_model_is_not_asked_once_all_futures_are_known() -> None:
     assert (tree.visits[0].sum(1) == 20).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vmapped", [False, True])
 def test_the_model_may_be_asked_for_some_trees_alone(
     vmapped: bool, monkeypatch: pytest.MonkeyPatch

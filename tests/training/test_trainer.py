@@ -131,6 +131,7 @@ LONG = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)]
 )
@@ -173,6 +174,7 @@ def test_resuming_a_finished_run_says_so(whole: Path, capsys: Any) -> None:
     assert (whole / "metrics.jsonl").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_the_same_configuration_gives_the_same_run(whole: Path, tmp_path: Path) -> None:
     again = tmp_path / "again"
     options = ["--config", str(whole / "config.json"), "--out", str(again), "--json"]
@@ -185,6 +187,7 @@ def test_the_same_configuration_gives_the_same_run(whole: Path, tmp_path: Path) 
     assert any((mine[name] != theirs[name]).any() for name in mine)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     ["one bit", *(pytest.param(d, marks=pytest.mark.slow) for d in ("cut short", "empty"))],
@@ -237,6 +240,7 @@ def test_checkpoints_never_run_code(tmp_path: Path) -> None:
         checkpoints.load(path, ())
 
 
+@pytest.mark.slow
 def test_nan_stops_the_run_and_names_the_metric(tmp_path: Path, capsys: Any) -> None:
     config = make_config("ppo", "stag-hunt", {}, SMALL | {"optimiser.learning_rate": 1e30})
     with pytest.raises(RunStopped) as stopped:

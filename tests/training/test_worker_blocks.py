@@ -208,6 +208,7 @@ TROUBLE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "what", "trace"), TROUBLE, ids=lambda x: str(x)[:8])
 def test_a_worker_in_trouble_stops_the_run_which_can_go_on(
     tmp_path: Path, capsys: Any, kind: str, what: str, trace: str
@@ -281,6 +282,7 @@ def test_an_environment_that_breaks_its_promise_is_named(tmp_path: Path) -> None
             coplay.play(game, "random,random,random", 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how",
     [

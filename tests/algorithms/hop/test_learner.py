@@ -268,6 +268,7 @@ def updated(hop: HOP, trajectory: Any, times: int = 1) -> tuple[HOPState, dict[s
     return jax.tree.map(np.asarray, (state, metrics))
 
 
+@pytest.mark.slow
 def test_what_is_not_alive_is_learned_from_by_nobody() -> None:
     hop = learner()
     rows, *own = hop.training_data(GAME, jax.tree.map(jnp.asarray, played(hop)[1]))
@@ -283,6 +284,7 @@ def test_what_is_not_alive_is_learned_from_by_nobody() -> None:
     jax.tree.map(np.testing.assert_array_equal, first[1], again[1])
 
 
+@pytest.mark.slow
 def test_targets_are_returns_within_the_episode() -> None:
     """To a seat with a persona only the persona's rewards count."""
     fields = {"personas.share": 0.7, "personas.first_episode": 1, "personas.episodes": 1}
@@ -314,6 +316,7 @@ def test_targets_are_returns_within_the_episode() -> None:
     assert checked > 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fields",
     [{}, pytest.param({"parameters": "shared", "opponents": "shared"}, marks=pytest.mark.slow)],
@@ -338,6 +341,7 @@ def test_learning_brings_models_actor_and_critic_closer(fields: dict[str, Any]) 
     assert after["opponent_recall"].shape == (2, ACTIONS)
 
 
+@pytest.mark.slow
 def test_switches_keep_networks_as_they_are() -> None:
     hop = learner(fields={"learn_policy": False})
     watched = hop.training_data(GAME, jax.tree.map(jnp.asarray, played(hop)[1]))
@@ -354,6 +358,7 @@ def test_switches_keep_networks_as_they_are() -> None:
 # --- acting ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_planner_prefers_what_its_values_say_and_never_the_illegal() -> None:
     """On a hare with nobody else near, the hare is worth 1 and everything else less."""
     search = {"simulations": 12, "draws": 2, "depth": 3, "normalise_q": False, "beta": 50.0}

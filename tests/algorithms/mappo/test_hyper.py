@@ -139,6 +139,7 @@ def first_ratio(learner: MAPPO, acting: MAPPO | None = None, game: Game = GAME) 
     return float(jax.jit(learner.first_ratio)(played.state, played.seen).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "chunk", [2, *(pytest.param(length, marks=pytest.mark.slow) for length in (3, 12))]
 )
@@ -219,6 +220,7 @@ class TimeInterleaved(HyperMAPPO):
         return jax.tree.map(mix, rest)._replace(memory=batch.memory)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "bug",
     [

@@ -59,6 +59,7 @@ def test_chunks_are_contiguous_and_begin_with_the_memory_before_them() -> None:
     np.testing.assert_array_equal(chunks.memory.actor[:, 0, 0, 0], [-1, 101, 103, -1, 107, 109])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parameters", ["shared", pytest.param("separate", marks=pytest.mark.slow)])
 def test_what_was_remembered_is_what_unrolling_remembers(parameters: str) -> None:
     """Players note their memories as they act; actor and critic unrolled over the whole rollout

@@ -100,6 +100,7 @@ def test_every_seat_is_taken_and_memory_is_kept_across_episodes_and_fresh_in_eac
 # --- learning ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_unit_learns_from_what_was_played_in_it_alone() -> None:
     game, units = Who(), 3
     settings = PPOConfig(network=NetworkConfig(hidden=(4,)), epochs=1, minibatches=1)

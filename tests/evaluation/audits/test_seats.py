@@ -51,6 +51,7 @@ def audited(kind: type, config: object, game: StagHunt | None = None) -> Audit:
 # --- the game -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "stage"),
     [
@@ -117,6 +118,7 @@ def test_the_worth_of_seats_agrees_with_numpy() -> None:
 # --- the learner --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "parameters",
     ["separate", *(pytest.param(p, marks=pytest.mark.slow) for p in ("shared", "shared+id"))],

@@ -88,6 +88,7 @@ OPTIMISERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPTIMISERS)
 def test_any_optimiser_of_optax(name: str) -> None:
     optimiser = OPTIMISERS[name]

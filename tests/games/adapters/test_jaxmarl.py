@@ -154,6 +154,7 @@ def test_the_same_arguments_share_programs() -> None:
     assert jax.tree.structure(made("smax:3m", dead="stay")) not in alike
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_or_printed_unasked() -> None:
     script = (
         "import sys, coplay, coplay.cli.main, coplay.games.registry\n"
@@ -166,7 +167,7 @@ def test_nothing_is_imported_or_printed_unasked() -> None:
 
 def test_without_jaxmarl(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jaxmarl", None)
-    with pytest.raises(UserError, match=r"pip install 'coplay\[jaxmarl\]'"):
+    with pytest.raises(UserError, match=r"pip install -e '\.\[jaxmarl\]'"):
         coplay.make_game("jaxmarl:MPE_simple_spread_v3", options=("num_agents=7",))
 
 
@@ -205,7 +206,7 @@ def played_both(game: JaxmarlGame, steps: int, copies: int = 4) -> tuple[Any, An
     ("name", "fields", "steps"),
     [
         ("jaxmarl:MPE_simple_speaker_listener_v4", {}, 12),
-        ("smax:3m", {"dead": "stay"}, 30),
+        pytest.param("smax:3m", {"dead": "stay"}, 30, marks=pytest.mark.slow),
         ("jaxmarl:coin_game", {"options": ("num_inner_steps=4", "num_outer_steps=3")}, 12),
         pytest.param(
             "jaxmarl:hanabi",
@@ -260,6 +261,7 @@ def battle() -> tuple[JaxmarlGame, Any, Any, Any]:
     return game, *played_both(game, 40, copies=16)
 
 
+@pytest.mark.slow
 def test_the_dead_leave(battle: Any) -> None:
     game, (state, view, outcome), (_, theirs, reward, _), _ = battle
     standing = theirs.state.unit_alive[..., :3]
@@ -358,6 +360,7 @@ def test_check_game(name: str) -> None:
     check_game(made(name), copies=8, steps=40)
 
 
+@pytest.mark.slow
 def test_rollouts_begin_again_after_the_limit() -> None:
     """Episodes of four steps follow each other; what was seen last is kept for the values."""
     game = made("jaxmarl:MPE_simple_v3", options=("max_steps=3",))

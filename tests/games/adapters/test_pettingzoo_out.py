@@ -119,6 +119,7 @@ def assert_same(a: Any, b: Any) -> None:
 # --- PettingZoo's own tests --------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_pettingzoo_tests(name: str) -> None:
     def make() -> CoplayParallelEnv:

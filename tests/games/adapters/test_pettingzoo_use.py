@@ -181,5 +181,5 @@ def test_not_installed(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert spec is not None and spec.loader is not None
     without = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(without)
-    with pytest.raises(UserError, match=rf"{missing} is not .* pip install 'coplay\[pettingzoo\]'"):
+    with pytest.raises(UserError, match=rf"{missing} is not .* pip install -e '\.\[pettingzoo\]'"):
         without.to_pettingzoo("stag-hunt")

@@ -108,7 +108,7 @@ def test_following_and_avoiding_agree_with_a_plain_computation(block: str) -> No
     rng = np.random.default_rng(0)
     states = jax.vmap(game.reset)(jax.random.split(jax.random.key(0), 60))
     states = states._replace(cell=jnp.asarray(rng.integers(12, size=(60, 3)), jnp.int16))
-    probs = np.asarray(jax.vmap(lambda state: game.blocks[block](game, state))(states))
+    probs = np.asarray(jax.jit(jax.vmap(lambda state: game.blocks[block](game, state)))(states))
     legal = np.asarray(jax.vmap(game.legal)(states))[:, 0]
     for copy in range(60):
         wanted = plain_follow(states.cell[copy].tolist(), legal[copy], 4, block == "avoid")
@@ -141,7 +141,7 @@ def test_events_are_those_of_the_step(name: str) -> None:
         return jax.lax.scan(step, game.reset(key), jax.random.split(key, steps))[1]
 
     state, action, reward, after, events = jax.tree.map(
-        np.asarray, jax.vmap(play)(jax.random.split(jax.random.key(1), 200))
+        np.asarray, jax.jit(jax.vmap(play))(jax.random.split(jax.random.key(1), 200))
     )
     alive = np.asarray(jax.vmap(jax.vmap(game.alive))(state))
     index = {title: place for place, title in enumerate(game.event_names)}
