@@ -88,7 +88,7 @@ BOARDS: dict[str, tuple[dict[str, Any], set[str]]] = {
 # --- the compiled side -----------------------------------------------------------------------
 
 
-QUICK = ("4h1s", "six, some strength", "cut after 3", "view 1, walls", "alone")
+IN_MAKE_TEST = ("4h1s", "six, some strength", "cut after 3", "view 1, walls", "alone")
 """Boards of `make test`; `make test-all` has all of them."""
 
 
@@ -303,7 +303,7 @@ def compare_all(board: str, rollout, events: Counter) -> None:
 
 @pytest.mark.parametrize(
     "board",
-    [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in BOARDS],
+    [pytest.param(name, marks=[] if name in IN_MAKE_TEST else pytest.mark.slow) for name in BOARDS],
 )
 def test_agrees_with_the_plain_game(board: str) -> None:
     events: Counter = Counter()
