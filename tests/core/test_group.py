@@ -223,6 +223,7 @@ def test_the_program_does_not_grow_with_the_seats() -> None:
         assert size(many) <= 1.02 * size(few)
 
 
+@pytest.mark.slow
 def test_the_program_grows_with_the_different_players() -> None:
     one = size(("ns",) * 4)
     two = [size(("ns", "ns", "ns", "nh")), size(("ns", "nh", "ns", "nh"))]
@@ -251,6 +252,7 @@ class Move(Player):
         return jnp.broadcast_to(jnp.where(stay, -200.0, 0.0), view.observation.legal.shape), memory
 
 
+@pytest.mark.slow
 def test_switchers_switch_exactly_when_they_should() -> None:
     game = StagHunt(StagHuntConfig(height=3, width=3, players=4, stags=1, hares=1, horizon=5))
     steps, copies = 40, 2

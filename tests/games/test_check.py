@@ -237,6 +237,7 @@ class EndlessFeature(Quiet):
         return seen._replace(features=seen.features / (state.time != 3))
 
 
+@pytest.mark.slow
 def test_wrong_lives_are_named() -> None:
     assert faults_of(MissingSeat, SilentExit, Ghosts, Resurrection) == {
         "a seat is not alive after reset",
@@ -354,6 +355,7 @@ def test_preferred_seats_are_named() -> None:
     assert faults_of(LameFirst, ForgottenStrength) == follows("legal", "state after step", "reward")
 
 
+@pytest.mark.slow
 def test_renumbering_the_wrong_way_is_named() -> None:
     assert faults_of(WrongWay) >= follows("planes", "features", "legal", "alive", "reward")
 
@@ -383,6 +385,7 @@ class BadScripts(StagHunt):
         }
 
 
+@pytest.mark.slow
 def test_hidden_chance_is_named() -> None:
     same = "differs between two calls with the same key; it may depend on nothing else"
     assert {f"state after reset: {same}", f"reward: {same}"} <= faults_of(OwnDice)

@@ -325,6 +325,7 @@ def test_boards_ask_for_every_event() -> None:
     assert set().union(*(events for _, events in BOARDS.values())) == EVENTS
 
 
+@pytest.mark.slow
 @settings(SETTINGS, max_examples=60)
 @given(data=st.data(), seed=st.integers(0, 2**32 - 1))
 def test_agrees_on_drawn_actions(data: st.DataObject, seed: int) -> None:

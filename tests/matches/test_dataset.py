@@ -100,6 +100,7 @@ def test_packing_cuts_no_life_and_leaves_little_empty() -> None:
     assert (slots >= 0).mean() > 0.95
 
 
+@pytest.mark.slow
 def test_collect_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     fields = [f"--game.{name}={value}" for name, value in SMALL.items()]
     command = [

@@ -219,7 +219,7 @@ FIGURES: dict[str, tuple[tuple, list[float | None], float | None]] = {
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.slow if name.startswith("8x8") else [])
+        pytest.param(name, marks=[] if name == "4x4 ns,ns,ns,ns" else pytest.mark.slow)
         for name in FIGURES
     ],
 )

@@ -160,6 +160,7 @@ def test_remembering_step_by_step_is_the_same(inference: Any) -> None:
         memory = remember(memory, seen[:, slot], real.joint[:, slot])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("inference", "loss"),
     [("prototypes", "action"), ("prototypes", "reconstruction"), ("gru", "action")],

@@ -72,6 +72,7 @@ def imagined(
     return [jax.tree.map(np.asarray, rollout(jnp.float32(code))) for code in codes]
 
 
+@pytest.mark.slow
 def test_strangers_act_by_their_code_and_are_known_by_what_they_did() -> None:
     still, moving = imagined(STAY, 0)
     actions = GAME.actions

@@ -187,6 +187,7 @@ def test_loss_counts_steps_in_the_mask_and_moves_every_part() -> None:
     assert not np.asarray(slope.values).any()
 
 
+@pytest.mark.slow
 def test_players_are_told_apart_by_where_they_stand_and_what_they_do() -> None:
     """Other players renumbered: the same board, their ways renumbered with them."""
     model, (_, samples) = random_model("stag-hunt"), played("stag-hunt")

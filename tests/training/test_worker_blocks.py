@@ -153,6 +153,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_run_leaves_everything(whole: Path, capsys: Any) -> None:
     summary = json.loads((whole / "summary.json").read_text())
     assert summary["game"] == LITTLE and summary["episodes"] == 24 and summary["steps"] == 192
@@ -321,6 +322,7 @@ def test_a_stopped_run_ends_its_workers_and_goes_on(tmp_path: Path, how: int) ->
     assert cli(["train", "ppo", "--resume", str(folder), "--steps", more, "--json", *load]) == 0
 
 
+@pytest.mark.slow
 def test_films(whole: Path, tmp_path: Path, capsys: Any) -> None:
     assert cli(["watch", str(whole), "--out", str(tmp_path / "e.gif")]) == 2
     assert "render mode 'rgb_array'" in capsys.readouterr().err

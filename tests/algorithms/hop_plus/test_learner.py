@@ -174,6 +174,7 @@ def test_the_best_possible_prediction_is_of_the_policies_that_acted(played: Any)
     assert (np.asarray(found["opponent_top1"]) < 1).all()
 
 
+@pytest.mark.slow
 def test_players_that_share_what_they_infer_act_like_players_that_do_not(played: Any) -> None:
     game, learner, state, (trajectory, _), observed = played
     group = learner.group(state)
@@ -228,6 +229,7 @@ def test_imagination_begins_where_games_were(played: Any) -> None:
     assert chosen.all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use", ["inferred", "zero"])
 def test_planners_sample_prototypes_by_their_probabilities(use: str) -> None:
     game = make_game("stag-hunt", **FIELDS)

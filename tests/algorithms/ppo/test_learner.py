@@ -183,6 +183,7 @@ def test_updates_are_the_ones_written_out(learner: PPO) -> None:
             assert (old[row] == new[row]).all(), "a seat that is not active keeps its parameters"
 
 
+@pytest.mark.slow
 def test_minibatches_share_the_copies_out() -> None:
     """At the end of a linear schedule parameters stand still, but the moments of Adam tell which
     copies the two minibatches were made of: one of the ways to halve them, nothing else."""
@@ -388,6 +389,7 @@ def play(state: PPOState, table: Table, key: jax.Array) -> tuple[Table, Trajecto
     return rollout(GAME, (HALVES.group(state),), table, key, STEPS, jnp.arange(SEATS))
 
 
+@pytest.mark.slow
 def test_every_parameter_learns_in_a_game() -> None:
     """All weights move but those of inputs that were never there (no walls on this board)."""
     start = state = filled(HALVES)

@@ -175,6 +175,7 @@ class Believer(Player):
         return Insight(goal, action)
 
 
+@pytest.mark.slow
 def test_beliefs_are_compared_with_goals_that_became_known_later() -> None:
     game = StagHunt(StagHuntConfig(horizon=20))
     config = AdaptConfig(steps=90, last=40, seeds=2, rollout=30)

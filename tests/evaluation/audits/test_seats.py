@@ -142,6 +142,7 @@ def test_mappo_shows_its_stages(kind: type, stage: str | None) -> None:
     assert {check.stage for check in audit.checks} >= {"batch", "advantages", "loss", "update"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "stage", "words"),
     [

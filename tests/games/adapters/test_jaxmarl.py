@@ -335,6 +335,7 @@ def steps_to_the_end(game: JaxmarlGame, actions: list[int]) -> tuple[int, list[b
     raise AssertionError("no end")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "fields", "actions", "end"),
     [

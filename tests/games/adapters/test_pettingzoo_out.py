@@ -173,6 +173,7 @@ def some_actions(env: CoplayParallelEnv, views: dict, chance: np.random.Generato
     return actions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_steps_as_the_game_does(name: str) -> None:
     game = game_named(name)
