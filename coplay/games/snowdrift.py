@@ -18,7 +18,6 @@ from coplay.games.board.board_game import (
     BoardGame,
     Size,
     approach,
-    approach_farthest,
     avoid,
     company,
     follow,
@@ -160,8 +159,8 @@ class Snowdrift(BoardGame):
             "clean": nearest_drift,
             "exploit": exploiter,
             "clean the farthest": farthest_drift,
-            "follow": lambda game, ego: follow(game, ego, game.legal(ego)[0]),
-            "avoid": lambda game, ego: avoid(game, ego, game.legal(ego)[0]),
+            "follow": follow,
+            "avoid": avoid,
         }
 
     @property
@@ -192,7 +191,7 @@ def nearest_drift(game: Snowdrift, ego: SnowdriftState) -> Float[Array, " action
 def farthest_drift(game: Snowdrift, ego: SnowdriftState) -> Float[Array, " action"]:
     """On a drift remove it, else go to the farthest one."""
     legal = game.legal(ego)[0]
-    towards = approach_farthest(game, ego, legal, ego.drift, ego.left, REMOVE)
+    towards = approach(game, ego, legal, ego.drift, ego.left, REMOVE, farthest=True)
     return jnp.where(jnp.any(ego.left), towards, uniform(legal))
 
 

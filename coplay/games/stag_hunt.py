@@ -22,7 +22,6 @@ from coplay.games.board.board_game import (
     Count,
     Size,
     approach,
-    approach_farthest,
     avoid,
     company,
     follow,
@@ -230,8 +229,8 @@ class StagHunt(BoardGame):
             "stag": nearest_stag,
             "hare": nearest_hare,
             "far hare": farthest_hare,
-            "follow": lambda game, ego: follow(game, ego, game.legal(ego)[0]),
-            "avoid": lambda game, ego: avoid(game, ego, game.legal(ego)[0]),
+            "follow": follow,
+            "avoid": avoid,
         }
 
     @property
@@ -258,7 +257,7 @@ def farthest_hare(game: StagHunt, ego: StagHuntState) -> Float[Array, " action"]
     """On a hare hunt it, else go to the farthest one; random when none is left."""
     legal, hares = game.legal(ego)[0], slice(game.config.stags, None)
     there = ego.prey_alive[hares]
-    towards = approach_farthest(game, ego, legal, ego.prey[hares], there, HUNT_HARE)
+    towards = approach(game, ego, legal, ego.prey[hares], there, HUNT_HARE, farthest=True)
     return jnp.where(jnp.any(there) & ego.alive[0], towards, uniform(legal))
 
 

@@ -321,42 +321,17 @@ def approach(
     cells: Integer[Array, " thing"],
     there: Bool[Array, " thing"],
     take: int,
+    farthest: bool = False,
 ) -> Float[Array, " action"]:
-    """Probabilities of the actions of seat 0 towards the nearest thing that is still there: on it
-    `take` it (where that is legal), else go to it. Zeros if nothing is there.
+    """Probabilities of the actions of seat 0 towards the nearest thing that is still there, or the
+    farthest: where `take` is legal take what is there, else go. Zeros if nothing is there.
 
-    Ties between nearest things, then between the moves that shorten the way, are broken evenly.
+    Ties between things, then between the moves that shorten the way, are broken evenly.
     """
-    far = jnp.where(there, game.distance(ego, ego.cell[0], cells), UNREACHABLE)
-    nearest = uniform(there & (far == jnp.min(far, initial=UNREACHABLE)))
-    return _go(game, ego, legal, cells, far, nearest, take)
-
-
-def approach_farthest(
-    game: BoardGame,
-    ego: State,
-    legal: Bool[Array, " action"],
-    cells: Integer[Array, " thing"],
-    there: Bool[Array, " thing"],
-    take: int,
-) -> Float[Array, " action"]:
-    """The same towards the farthest thing; on any of them it takes it."""
-    far = jnp.where(there, game.distance(ego, ego.cell[0], cells), -1)
-    farthest = uniform(there & (far == jnp.max(far, initial=-1)))
-    return _go(game, ego, legal, cells, far, farthest, take)
-
-
-def _go(
-    game: BoardGame,
-    ego: State,
-    legal: Bool[Array, " action"],
-    cells: Integer[Array, " thing"],
-    far: Integer[Array, " thing"],
-    chosen: Float[Array, " thing"],
-    take: int,
-) -> Float[Array, " action"]:
-    """Towards things that are `far` away, with these probabilities; where it is legal, `take`."""
-    moves = _moves(game, ego, legal, cells, far, chosen)
+    nowhere = -1 if farthest else UNREACHABLE
+    far = jnp.where(there, game.distance(ego, ego.cell[0], cells), nowhere)
+    wanted = (jnp.max if farthest else jnp.min)(far, initial=nowhere)
+    moves = _moves(game, ego, legal, cells, far, uniform(there & (far == wanted)))
     here = legal[take]
     rest = jnp.where(here, jnp.arange(4, game.actions) == take, False)
     return jnp.concatenate([jnp.where(here, 0.0, moves), rest.astype(moves.dtype)])
@@ -377,10 +352,10 @@ def _moves(
     return chosen @ uniform(legal[:4] & shorter)
 
 
-def follow(game: BoardGame, ego: State, legal: Bool[Array, " action"]) -> Float[Array, " action"]:
+def follow(game: Any, ego: State) -> Float[Array, " action"]:
     """Seat 0 goes to the nearest co-player on the board; beside it, it takes what is there to be
     taken, else it stays. At random if there is nobody."""
-    others, there = ego.cell[1:], game.present(ego)[1:]
+    legal, others, there = game.legal(ego)[0], ego.cell[1:], game.present(ego)[1:]
     far = jnp.where(there, game.distance(ego, ego.cell[0], others), UNREACHABLE)
     beside = jnp.any(there & (far == 0))
     nearest = uniform(there & (far == jnp.min(far, initial=UNREACHABLE)))
@@ -389,11 +364,11 @@ def follow(game: BoardGame, ego: State, legal: Bool[Array, " action"]) -> Float[
     return jnp.where(jnp.any(there), jnp.where(beside, _take_or_stay(legal), going), uniform(legal))
 
 
-def avoid(game: BoardGame, ego: State, legal: Bool[Array, " action"]) -> Float[Array, " action"]:
+def avoid(game: Any, ego: State) -> Float[Array, " action"]:
     """Seat 0 keeps as far as it can from the nearest co-player, by a move or by staying; where
     there is something to be taken it takes it."""
     config = game.config
-    others, there = ego.cell[1:], game.present(ego)[1:]
+    legal, others, there = game.legal(ego)[0], ego.cell[1:], game.present(ego)[1:]
     target = jnp.clip(ego.cell[0] + game.offsets[:5], 0, config.height * config.width - 1)
     far = jnp.where(there, game.distance(ego, target[:, None], others[None, :]), UNREACHABLE)
     room = jnp.where(legal[:5], jnp.min(far, axis=1, initial=UNREACHABLE), -1)
