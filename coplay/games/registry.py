@@ -10,6 +10,7 @@ from coplay.core.loading import name_game
 from coplay.core.reading import short
 from coplay.games.adapters.jaxmarl import jaxmarl_parts, smax_parts
 from coplay.games.diagnostic import HiddenTarget, HiddenTargetConfig, Identity, IdentityConfig
+from coplay.games.matrix import matrix_parts
 from coplay.games.snowdrift import Snowdrift, SnowdriftConfig
 from coplay.games.stag_hunt import StagHunt, StagHuntConfig
 
@@ -39,14 +40,15 @@ def _smac(library: str) -> Callable[[str], tuple[type, Callable[..., Any]]]:
 
 FAMILIES: dict[str, Callable[[str], tuple[type, Callable[..., Any]]]] = {
     "jaxmarl": jaxmarl_parts,
+    "matrix": matrix_parts,
     "pettingzoo": _pettingzoo,
     "smac": _smac("smac"),
     "smaclite": _smac("smaclite"),
     "smacv2": _smac("smacv2"),
     "smax": smax_parts,
 }
-"""prefix -> the parts of the games named `prefix:REST`, as a function of REST: games that come from
-other libraries. Their modules import what they need when they are called."""
+"""prefix -> the parts of the games named `prefix:REST`, as a function of REST. Modules of
+games that come from other libraries import what they need when they are called."""
 
 
 def register_game(config: type, game: type[Game]) -> None:

@@ -28,6 +28,7 @@ named in a warning.
 """
 
 FAMILIES = {
+    "matrix": "matrix:public-goods",
     "smax": "smax:3m",
     "jaxmarl": "jaxmarl:MPE_simple_spread_v3",
     "pettingzoo": "pettingzoo:mpe2.simple_spread_v3",
@@ -35,7 +36,7 @@ FAMILIES = {
     "smacv2": "smacv2:10gen_terran",
     "smaclite": "smaclite:MMM2",
 }
-"""Family of games of another library -> one of its games."""
+"""Family of games -> one of its games."""
 
 
 def game_configurations() -> Iterator[tuple[str, type]]:
