@@ -11,7 +11,6 @@ from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
 
 from coplay.core.config import Range
 from coplay.core.game import Observation, Outcome, ScriptedPolicy
-from coplay.core.goals import Goals, restricted
 from coplay.games.board.board_game import (
     STAY,
     BoardConfig,
@@ -24,6 +23,7 @@ from coplay.games.board.board_game import (
     uniform,
 )
 from coplay.games.board.drawing import Icon, drift_icon
+from coplay.games.board.thing_goals import ThingGoals
 
 REMOVE = 5
 Finite = Annotated[float, Range(above=-math.inf, below=math.inf)]
@@ -200,25 +200,27 @@ def exploiter(game: Snowdrift, ego: SnowdriftState) -> Float[Array, " action"]:
     return uniform(game.legal(ego)[0] & (jnp.arange(game.actions) != REMOVE))
 
 
-class SnowdriftGoals(Goals):
-    """Which drift a player removes next, or none in the rest of the episode.
-
-    Drifts have no identity between episodes: a habit is how many drifts a player removes.
-    """
+class SnowdriftGoals(ThingGoals):
+    """Which drift a player removes next, or none in the rest of the episode."""
 
     game: Snowdrift
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (*(f"drift {index}" for index in range(self.game.config.drifts)), "none")
+    noun = "drift"
+    verb = "removes"
 
     @property
-    def unrealised(self) -> int:
+    def count(self) -> int:
         return self.game.config.drifts
 
-    @property
-    def habit_names(self) -> tuple[str, ...]:
-        return tuple(f"removes {count}" for count in range(self.game.config.drifts + 1))
+    def things(
+        self, state: SnowdriftState
+    ) -> tuple[Integer[Array, " drift"], Bool[Array, " drift"]]:
+        return state.drift, state.left
+
+    def taken(self, state: SnowdriftState, following: SnowdriftState) -> Bool[Array, "seat drift"]:
+        gone = state.left & ~following.left
+        removing = (following.last == REMOVE)[:, None]
+        return gone & removing & (following.cell[:, None] == state.drift[None, :])
 
     @property
     def personas(self) -> tuple[str, ...]:
@@ -234,49 +236,3 @@ class SnowdriftGoals(Goals):
         oneself brings nothing but its cost."""
         mine = jnp.where(realised >= 0, self.game.config.reward, 0.0)
         return jnp.where(persona == 0, mine, jnp.where(persona == 1, reward - mine, reward))
-
-    def features(self, state: SnowdriftState) -> Float[Array, "seat goal feature"]:
-        """The way from the seat to the drift: up, down, left, right as four flags, rows and
-        columns as shares of the board; then whether the goal is none."""
-        config = self.game.config
-        here, there = state.cell[:, None], state.drift[None, :]
-        down = there // config.width - here // config.width
-        right = there % config.width - here % config.width
-        way = [down < 0, down > 0, right < 0, right > 0, down / config.height, right / config.width]
-        drifts = jnp.stack([x.astype(jnp.float32) for x in way], axis=-1)
-        padded = jnp.pad(drifts, ((0, 0), (0, 1), (0, 1)))
-        return padded.at[:, -1, -1].set(1.0)
-
-    def open(self, state: SnowdriftState) -> Bool[Array, "seat goal"]:
-        """Drifts that are left, and always none."""
-        one = jnp.append(state.left, True)
-        return jnp.broadcast_to(one, (self.game.seats, one.shape[0]))
-
-    def realised(self, state: SnowdriftState, following: SnowdriftState) -> Int[Array, " seat"]:
-        gone = state.left & ~following.left
-        mine = (
-            gone
-            & (following.last == REMOVE)[:, None]
-            & (following.cell[:, None] == state.drift[None, :])
-        )
-        return jnp.where(jnp.any(mine, axis=1), jnp.argmax(mine, axis=1), -1)
-
-    def habit(self, counts: Integer[Array, "*batch goal"]) -> Int[Array, "*batch"]:
-        return jnp.sum(counts[..., :-1], axis=-1, dtype=jnp.int32)
-
-    def prior(
-        self,
-        habits: Float[Array, "*batch habit"],
-        counts: Integer[Array, "*batch goal"],
-        open_: Bool[Array, "*batch goal"],
-    ) -> Float[Array, "*batch goal"]:
-        """One more is removed with the probability that the total exceeds what was removed so far,
-        given that it is at least that; any drift that is left may be the next."""
-        number = jnp.arange(habits.shape[-1])
-        so_far = self.habit(counts)[..., None]
-        stops = jnp.sum(jnp.where(number == so_far, habits, 0.0), axis=-1, keepdims=True)
-        more = jnp.sum(jnp.where(number > so_far, habits, 0.0), axis=-1, keepdims=True)
-        drifts = open_[..., :-1]
-        each = more / jnp.maximum(jnp.sum(drifts, axis=-1, keepdims=True), 1)
-        weights = jnp.concatenate([jnp.broadcast_to(each, drifts.shape), stops], axis=-1)
-        return restricted(weights, open_)

@@ -37,7 +37,7 @@ Count = Annotated[int, Range(least=0, most=LARGEST)]
 
 
 @dataclass(frozen=True)
-class BoardConfig(Config):
+class OpenBoardConfig(Config):
     """What all games on a board can be set to."""
 
     height: Size = 8
@@ -48,10 +48,6 @@ class BoardConfig(Config):
     """Number of seats."""
     horizon: Size = 50
     """Steps after which an episode is truncated."""
-    walls: Count = 0
-    """Wall pieces on the board."""
-    wall_maps: Annotated[Size, only_if("walls")] = 1024
-    """How many different wall maps are drawn once and sampled at each reset (only with walls)."""
     view: Count | None = None
     """If v: each player sees a (2v+1)x(2v+1) window centred on itself; None: the whole board."""
 
@@ -63,14 +59,24 @@ class BoardConfig(Config):
             )
 
 
+@dataclass(frozen=True)
+class BoardConfig(OpenBoardConfig):
+    """What games on a board that may have walls can be set to."""
+
+    walls: Count = 0
+    """Wall pieces on the board."""
+    wall_maps: Annotated[Size, only_if("walls")] = 1024
+    """How many different wall maps are drawn once and sampled at each reset (only with walls)."""
+
+
 class BoardGame(Game):
-    """A game with a `BoardConfig`.
+    """A game with an `OpenBoardConfig`, or a `BoardConfig`.
 
     Its states have at least `cell` [seat], `last` [seat] (the last action as executed), `board` []
     (which wall map) and `time` [].
     """
 
-    config: BoardConfig = eqx.field(static=True)
+    config: OpenBoardConfig = eqx.field(static=True)
     maps: WallMaps
 
     seat_planes = 1
@@ -79,12 +85,20 @@ class BoardGame(Game):
     thing_names: ClassVar[tuple[str, ...]]
     """What the planes behind those of the players and of the walls show."""
 
-    def __init__(self, config: BoardConfig, things: int):
+    def __init__(self, config: OpenBoardConfig, things: int):
         """things: how many stand on the board at the start, beside the players."""
         self.config = config
-        self.maps = draw_wall_maps(
-            config.height, config.width, config.walls, config.players + things, config.wall_maps
+        pieces, maps = (
+            (config.walls, config.wall_maps) if isinstance(config, BoardConfig) else (0, 1)
         )
+        self.maps = draw_wall_maps(
+            config.height, config.width, pieces, config.players + things, maps
+        )
+
+    @property
+    def walled(self) -> bool:
+        """Whether there are walls on the board."""
+        return self.maps.distance.shape[0] > 0
 
     @property
     def seats(self) -> int:
@@ -121,7 +135,7 @@ class BoardGame(Game):
     ) -> tuple[Integer[Array, ""], Integer[Array, " thing"]]:
         """A random wall map, and distinct random free cells for so many things."""
         bits = random_words(key, 1 + things)
-        if self.config.walls:
+        if self.walled:
             board = bounded(bits[0], self.maps.walls.shape[0])
             spots = place(bits[1:], self.maps.free_count[board])
             cells = self.maps.free_cells[board][spots]
@@ -143,7 +157,7 @@ class BoardGame(Game):
         moves = jnp.stack(
             [row > 0, row < config.height - 1, column > 0, column < config.width - 1], axis=-1
         )
-        if config.walls:
+        if self.walled:
             target = state.cell[:, None] + jnp.asarray(self.offsets[:4])
             target = jnp.clip(target, 0, config.height * config.width - 1)
             moves &= ~self.maps.walls[state.board][target]
@@ -168,7 +182,7 @@ class BoardGame(Game):
         self, state: State, start: Integer[Array, "*#shape"], end: Integer[Array, "*#shape"]
     ) -> Integer[Array, "*shape"]:
         """Path lengths between cells, walls considered."""
-        if self.config.walls:
+        if self.walled:
             return self.maps.distance[state.board, start, end]
         width = self.config.width
         return jnp.abs(start // width - end // width) + jnp.abs(start % width - end % width)
@@ -182,11 +196,13 @@ class BoardGame(Game):
         there: Bool[Array, " thing"],
         kinds: Sequence[slice],
         legal: Bool[Array, "seat action"],
+        worth: Integer[Array, " thing"] | None = None,
     ) -> Observation:
         """Planes: the players ego-first, walls, one for each kind of thing. Features: for each
         player ego-first its last action one-hot, then time / horizon.
 
         cells, there: where the things are, and which still are; kinds: the parts of that list.
+        worth: what the planes show where a thing is, a small number; None: that it is there.
         """
         config, seats = self.config, self.seats
         present = self.present(state)
@@ -203,7 +219,10 @@ class BoardGame(Game):
         spots = np.arange(rows * columns)[:, None]
         player_planes = (players[:, None, :] == spots) & present[order][:, None, :]
         thing_there = (things[:, None, :] == spots) & there
-        by_kind = jnp.stack([jnp.any(thing_there[..., kind], axis=-1) for kind in kinds], axis=-1)
+        reduce = jnp.any
+        if worth is not None:
+            thing_there, reduce = jnp.where(thing_there, worth.astype(jnp.int8), 0), jnp.max
+        by_kind = jnp.stack([reduce(thing_there[..., kind], axis=-1) for kind in kinds], axis=-1)
         planes = [
             player_planes,
             walls[:, :, None],
@@ -220,7 +239,7 @@ class BoardGame(Game):
 
     @property
     def has_sparse_view(self) -> bool:
-        return self.config.view is None and self.config.walls == 0
+        return self.config.view is None and not self.walled
 
     def board_indices(
         self,
@@ -328,13 +347,35 @@ def approach(
 
     Ties between things, then between the moves that shorten the way, are broken evenly.
     """
-    nowhere = -1 if farthest else UNREACHABLE
-    far = jnp.where(there, game.distance(ego, ego.cell[0], cells), nowhere)
-    wanted = (jnp.max if farthest else jnp.min)(far, initial=nowhere)
-    moves = _moves(game, ego, legal, cells, far, uniform(there & (far == wanted)))
+    moves = towards(game, ego, legal, cells, there, farthest)
     here = legal[take]
     rest = jnp.where(here, jnp.arange(4, game.actions) == take, False)
     return jnp.concatenate([jnp.where(here, 0.0, moves), rest.astype(moves.dtype)])
+
+
+def towards(
+    game: BoardGame,
+    ego: State,
+    legal: Bool[Array, " action"],
+    cells: Integer[Array, " thing"],
+    there: Bool[Array, " thing"],
+    farthest: bool = False,
+) -> Float[Array, " move"]:
+    """Probabilities of the four moves of seat 0 towards the nearest thing that is there, or the
+    farthest; ties are broken evenly. They add up to less than 1 where no legal move shortens the
+    way."""
+    nowhere = -1 if farthest else UNREACHABLE
+    far = jnp.where(there, game.distance(ego, ego.cell[0], cells), nowhere)
+    wanted = (jnp.max if farthest else jnp.min)(far, initial=nowhere)
+    return _moves(game, ego, legal, cells, far, uniform(there & (far == wanted)))
+
+
+def moving(
+    game: BoardGame, moves: Float[Array, " move"], otherwise: Float[Array, " action"]
+) -> Float[Array, " action"]:
+    """Moves as probabilities of all actions; what they lack to 1 goes to `otherwise`."""
+    rest = 1.0 - jnp.sum(moves)
+    return jnp.pad(moves, (0, game.actions - 4)) + rest * otherwise
 
 
 def _moves(
