@@ -9,6 +9,7 @@ from coplay.core.game import Game
 from coplay.core.loading import name_game
 from coplay.core.reading import short
 from coplay.games.adapters.jaxmarl import jaxmarl_parts, smax_parts
+from coplay.games.coin_game import CoinGame, CoinGameConfig
 from coplay.games.diagnostic import HiddenTarget, HiddenTargetConfig, Identity, IdentityConfig
 from coplay.games.matrix import matrix_parts
 from coplay.games.snowdrift import Snowdrift, SnowdriftConfig
@@ -17,6 +18,8 @@ from coplay.games.stag_hunt import StagHunt, StagHuntConfig
 GAMES: dict[str, tuple[type, type[Game]]] = {
     StagHunt.name: (StagHuntConfig, StagHunt),
     Snowdrift.name: (SnowdriftConfig, Snowdrift),
+    CoinGame.name: (CoinGameConfig, CoinGame),
+    Foraging.name: (ForagingConfig, Foraging),
     Identity.name: (IdentityConfig, Identity),
     HiddenTarget.name: (HiddenTargetConfig, HiddenTarget),
 }

@@ -98,7 +98,7 @@ def test_with_noise_tit_for_tat_meets_itself_in_every_way_alike() -> None:
     """What two tit-for-tats do is a Markov chain: each copies the other and slips with e."""
     noise, n = 0.2, 10
     rewards, _ = meet(
-        made("prisoners-dilemma", rounds=n, noise=noise), [("tit-for-tat",) * 2], 3000
+        made("prisoners-dilemma", rounds=n, noise=noise), [("tit-for-tat",) * 2], 1000
     )
     slip = np.array([[1 - noise, noise], [noise, 1 - noise]])
     chance = np.outer(slip[0], slip[0])  # [own, other's] in the first round

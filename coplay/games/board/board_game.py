@@ -4,7 +4,7 @@ Cells are numbered row by row. Actions 0 to 3 move up, down, left and right, act
 follows belongs to the game. Several players may share a cell.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -27,6 +27,7 @@ from coplay.games.board.walls import (
     place,
     random_words,
 )
+from coplay.games.drawing import Colour
 
 STAY = 4
 LARGEST = 32_000  # cells and times are kept in 16 bits
@@ -127,6 +128,11 @@ class BoardGame(Game):
     def things(self, state: State) -> list[tuple[int, Icon, str]]:
         """Cell, icon and letter of everything but players and walls, to be drawn."""
         raise NotImplementedError
+
+    @property
+    def ground(self) -> Mapping[int, Colour]:
+        """Cell -> its colour in pictures, where it is no plain floor."""
+        return {}
 
     # --- beginning and moving ------------------------------------------------------------------
 
@@ -303,6 +309,7 @@ class BoardGame(Game):
             int(state.time),
             config.horizon,
             cell,
+            self.ground,
         )
 
     def text(self, state: State) -> str:

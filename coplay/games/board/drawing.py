@@ -6,12 +6,26 @@ as large and then averaged down, which gives smooth edges (`Pen`).
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
-from coplay.games.drawing import FAINT_INK, FLOOR, GRID, INK, WALL, Pen, text_width
+from coplay.games.drawing import (
+    FAINT_INK,
+    FLOOR,
+    GRID,
+    INK,
+    PAPER,
+    WALL,
+    Colour,
+    Pen,
+    blend,
+    seat_colour,
+    text_width,
+)
 
 # --- things on a board -------------------------------------------------------------------------
 
@@ -77,6 +91,54 @@ def drift_icon(pen: Pen, x: float, y: float, size: float) -> None:
         pen.ellipse(x + across * size, y + down * size, wide * size, 0.03 * size, shade)
 
 
+@functools.cache
+def coin_icon(seat: int) -> Icon:
+    """A coin in the colour of a seat."""
+
+    def coin(pen: Pen, x: float, y: float, size: float) -> None:
+        colour = seat_colour(seat)
+        pen.ellipse(x, y, 0.34 * size, 0.34 * size, blend(colour, INK, 0.45))
+        pen.ellipse(x, y, 0.29 * size, 0.29 * size, blend(colour, PAPER, 0.25))
+        pen.ellipse(x, y, 0.2 * size, 0.2 * size, blend(colour, INK, 0.25))
+        pen.ellipse(x, y, 0.17 * size, 0.17 * size, blend(colour, PAPER, 0.45))
+
+    return coin
+
+
+@functools.cache
+def food_icon(level: int) -> Icon:
+    """An apple with a level written on it; 0: without a level."""
+
+    def apple(pen: Pen, x: float, y: float, size: float) -> None:
+        edge, skin, leaf = "#8E2F25", "#D2503F", "#5B8C3A"
+        stalk = np.array([(0.0, -0.2), (0.03, -0.4)])
+        pen.line(np.array([x, y]) + size * stalk, 0.045 * size, "#6B4A2B")
+        pen.ellipse(x + 0.13 * size, y - 0.33 * size, 0.12 * size, 0.055 * size, leaf, turn=-25)
+        for grow, colour in ((0.025, edge), (0.0, skin)):
+            for side in (-1, 1):
+                half = (0.2 + grow) * size, (0.26 + grow) * size
+                pen.ellipse(x + 0.12 * side * size, y + 0.07 * size, *half, colour)
+        if level:
+            pen.text(x, y + 0.19 * size, str(level), 0.38 * size, PAPER, anchor="ms", bold=True)
+
+    return apple
+
+
+def waste_icon(pen: Pen, x: float, y: float, size: float) -> None:
+    """A patch of waste in the water."""
+    for across, down, wide, high in ((-0.12, 0.1, 0.25, 0.16), (0.14, -0.04, 0.22, 0.15)):
+        pen.ellipse(x + across * size, y + down * size, wide * size, high * size, "#6E5A33")
+    for across, down in ((-0.2, 0.06), (0.02, 0.14), (0.18, -0.08)):
+        pen.ellipse(x + across * size, y + down * size, 0.05 * size, 0.04 * size, "#A08A50")
+
+
+def paw_icon(pen: Pen, x: float, y: float, size: float) -> None:
+    """The print of a paw."""
+    pen.ellipse(x, y + 0.14 * size, 0.2 * size, 0.17 * size, INK)
+    for across, down in ((-0.26, -0.06), (-0.1, -0.21), (0.1, -0.21), (0.26, -0.06)):
+        pen.ellipse(x + across * size, y + down * size, 0.075 * size, 0.1 * size, INK)
+
+
 # --- boards ------------------------------------------------------------------------------------
 
 
@@ -89,6 +151,7 @@ def draw_board(
     time: int,
     horizon: int,
     cell: int = 48,
+    ground: Mapping[int, Colour] = MappingProxyType({}),
 ) -> np.ndarray:
     """A board with what stands on it: [pixel row, pixel column, RGB] uint8.
 
@@ -98,6 +161,7 @@ def draw_board(
     walls: [cell] bool; cells are numbered row by row.
     things: the cell and the icon of each thing.
     players: [seat] the cell where each player stands; None for one that left.
+    ground: cell -> its colour, where it is no plain floor.
     """
     margin, line = cell / 6, max(1.0, cell / 48)
     text_size, radius = 0.27 * cell, 0.23 * cell  # of the words and discs beneath the board
@@ -120,7 +184,8 @@ def draw_board(
             pen.rectangle(x, y, cell, cell, WALL)
         else:
             pen.rectangle(x, y, cell, cell, GRID)
-            pen.rectangle(x + line / 2, y + line / 2, cell - line, cell - line, FLOOR)
+            floor = ground.get(index, FLOOR)
+            pen.rectangle(x + line / 2, y + line / 2, cell - line, cell - line, floor)
     for index in range(height * width):
         x, y = left_edge + index % width * cell, top + index // width * cell
         icons = [icon for place, icon in things if place == index]
