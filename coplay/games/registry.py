@@ -11,6 +11,7 @@ from coplay.core.reading import short
 from coplay.games.adapters.jaxmarl import jaxmarl_parts, smax_parts
 from coplay.games.coin_game import CoinGame, CoinGameConfig
 from coplay.games.diagnostic import HiddenTarget, HiddenTargetConfig, Identity, IdentityConfig
+from coplay.games.foraging import Foraging, ForagingConfig, foraging_parts
 from coplay.games.matrix import matrix_parts
 from coplay.games.snowdrift import Snowdrift, SnowdriftConfig
 from coplay.games.stag_hunt import StagHunt, StagHuntConfig
@@ -42,6 +43,7 @@ def _smac(library: str) -> Callable[[str], tuple[type, Callable[..., Any]]]:
 
 
 FAMILIES: dict[str, Callable[[str], tuple[type, Callable[..., Any]]]] = {
+    "foraging": foraging_parts,
     "jaxmarl": jaxmarl_parts,
     "matrix": matrix_parts,
     "pettingzoo": _pettingzoo,
