@@ -93,6 +93,24 @@ class Game(eqx.Module):
         return len(self.action_names)
 
     @property
+    def teams(self) -> tuple[int, ...]:
+        """The side of each seat of a fresh state, numbered from 0; empty: each is for itself.
+
+        Seats are alike within a side. In a `symmetric` game the state says who is on which side,
+        and `permute_seats` moves players with their sides.
+        """
+        return ()
+
+    @property
+    def sides(self) -> tuple[tuple[int, ...], ...]:
+        """The seats that are alike: those of each side, or all of them."""
+        teams = self.teams or (0,) * self.seats
+        return tuple(
+            tuple(seat for seat, side in enumerate(teams) if side == one)
+            for one in sorted(set(teams))
+        )
+
+    @property
     def horizon(self) -> int | None:
         """Steps of the longest possible episode; None: the game does not say."""
         return None

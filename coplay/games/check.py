@@ -157,6 +157,12 @@ def _check_types(game: Game, key: PRNGKeyArray) -> None:
             faults.append(
                 f"plane_names has {len(game.plane_names)} names for {seen.planes.shape[-1]} planes"
             )
+        teams = game.teams
+        if teams and (len(teams) != seats or sorted(set(teams)) != list(range(max(teams) + 1))):
+            faults.append(
+                f"teams must give the side of each of {seats} seats, numbered 0, 1, …; "
+                f"it is {teams}"
+            )
         if game.horizon is not None and game.horizon < 1:
             faults.append(f"horizon must be at least 1, or None; it is {game.horizon}")
     _report(game, faults)

@@ -107,6 +107,11 @@ class MatrixGame(Game):
         return self.actions
 
     @property
+    def teams(self) -> tuple[int, ...]:
+        """Places with different tables are sides of their own."""
+        return tuple(range(self.seats)) if self.roles else ()
+
+    @property
     def roles(self) -> bool:
         """Whether each place has a pay-off table of its own."""
         return len(self.payoff) > 1

@@ -13,6 +13,7 @@ from coplay.games.coin_game import CoinGame, CoinGameConfig
 from coplay.games.diagnostic import HiddenTarget, HiddenTargetConfig, Identity, IdentityConfig
 from coplay.games.foraging import Foraging, ForagingConfig, foraging_parts
 from coplay.games.matrix import matrix_parts
+from coplay.games.predator_prey import PredatorPrey, PredatorPreyConfig
 from coplay.games.snowdrift import Snowdrift, SnowdriftConfig
 from coplay.games.stag_hunt import StagHunt, StagHuntConfig
 
@@ -21,6 +22,7 @@ GAMES: dict[str, tuple[type, type[Game]]] = {
     Snowdrift.name: (SnowdriftConfig, Snowdrift),
     CoinGame.name: (CoinGameConfig, CoinGame),
     Foraging.name: (ForagingConfig, Foraging),
+    PredatorPrey.name: (PredatorPreyConfig, PredatorPrey),
     Identity.name: (IdentityConfig, Identity),
     HiddenTarget.name: (HiddenTargetConfig, HiddenTarget),
 }

@@ -1,5 +1,7 @@
 """Are the seats of a game worth the same? The same player in every seat, many episodes.
 
+In a game with sides the seats of each side are compared with each other.
+
 Seats of one episode share its randomness, so the test is about each seat's difference from the
 episode's mean over seats,
 
@@ -120,10 +122,11 @@ def compare_seats(
 def fairness_checks(
     game: Game, advantage: float, most: int, seed: int, say: Callable[[str], None]
 ) -> Iterator[Check]:
-    """One check per player of the game that does not learn, the same in every seat."""
+    """One check per side and player of the game that does not learn, the same in every seat."""
     entries = ["random", *game.scripted]
-    comparisons = len(entries) * game.seats
-    for number, entry in enumerate(entries):
+    sides = [side for side in game.sides if len(side) > 1]
+    comparisons = len(entries) * sum(map(len, sides))
+    for number, entry in enumerate(entries if sides else []):
         player = make_player(entry, game)
         groups = group_players([player] * game.seats)
         size = min(PORTION, most)
@@ -134,19 +137,29 @@ def fairness_checks(
             return play_match(game, groups, size, start % 2**31, copies=min(size, 4096)).reward
 
         say(f"{game.seats} x {entry}")
-        result = compare_seats(draw, game.seats, advantage, most, comparisons)
-        yield _check(game, entry, result, comparisons, advantage)
+        for side in sides:
+
+            def of_side(portion: int, draw: Any = draw, side: Any = side) -> np.ndarray:
+                return draw(portion)[:, side]
+
+            result = compare_seats(of_side, len(side), advantage, most, comparisons)
+            yield _check(game, side, entry, result, comparisons, advantage)
 
 
 def _check(
-    game: Game, entry: str, seats: SeatComparison, comparisons: int, advantage: float
+    game: Game,
+    side: tuple[int, ...],
+    entry: str,
+    seats: SeatComparison,
+    comparisons: int,
+    advantage: float,
 ) -> Check:
     limit = threshold(comparisons)
     worst = int(np.argmax(np.abs(seats.z)))
     passed = bool(np.abs(seats.z[worst]) <= limit)
     means = ", ".join(f"{mean:.4g}" for mean in seats.mean)
     detail = (
-        f"reward per episode {means}; seat {worst} is furthest from the others, by "
+        f"reward per episode {means}; seat {side[worst]} is furthest from the others, by "
         f"{seats.advantage[worst]:+.2%} (z = {seats.z[worst]:.1f}, counts from {limit:.1f} on; "
         f"{seats.episodes:,} episodes)"
     )
@@ -157,8 +170,9 @@ def _check(
         )
     elif seats.detectable > 1.001 * advantage:
         detail += f"; only advantages from {seats.detectable:.1%} on would have been found"
+    whose = "the seats" if len(side) == game.seats else f"seats {', '.join(map(str, side))}"
     return Check(
-        f"{game.seats} x {entry}: the seats are worth the same",
+        f"{game.seats} x {entry}: {whose} are worth the same",
         "game",
         passed,
         detail,

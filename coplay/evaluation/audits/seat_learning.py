@@ -1,7 +1,8 @@
 """Learning in every seat: one learner moved through the seats, and self-play over seeds.
 
 Real training runs, kept in the audit's folder. Curves are cut into windows of equal length, and a
-permutation test asks whether the seats' curves lie further apart than runs of one seat do.
+permutation test asks whether the seats' curves lie further apart than runs of one seat do. In a
+game with sides, seats are compared within their side.
 """
 
 from collections.abc import Iterator
@@ -51,10 +52,11 @@ def plan_runs(
 
 
 def learning_checks(
-    runs: list[tuple[RunFolder, TrainConfig]], among: str, watcher: Watcher
+    runs: list[tuple[RunFolder, TrainConfig]], game: Game, among: str, watcher: Watcher
 ) -> Iterator[Check]:
     """Train and compare; `runs` as planned."""
-    limit = FALSE_ALARM / (len(METRICS) + 1)
+    sides = [side for side in game.sides if len(side) > 1]
+    limit = FALSE_ALARM / (len(METRICS) + 1) / max(len(sides), 1)
     rows = []
     for folder, config in runs:
         seating = config.run.seating or "self-play"
@@ -63,15 +65,19 @@ def learning_checks(
             Trainer(config, folder.path, watcher, resume=folder.exists()).run()
         rows.append(read_rows(folder.metrics_file))
     *moved, together = rows
-    for metric in METRICS:
-        curves = _stack([_curves(of, f"{metric}/seat_{seat}") for seat, of in enumerate(moved)])
-        if curves is not None:
-            name = f"one learner in every seat among {among}: {metric.replace('_', ' ')} curves"
-            yield _check(name, metric, curves, limit, paired=False)
-    curves = _stack([_curves(together, f"reward/seat_{seat}") for seat in range(len(moved))])
-    if curves is None:
-        raise UserError("no episode ended in self-play: raise --steps")
-    yield _check("self-play: no seat better than another", "reward", curves, limit, paired=True)
+    for side in sides:
+        whose = "" if len(side) == game.seats else f", seats {', '.join(map(str, side))}"
+        for metric in METRICS:
+            curves = _stack([_curves(moved[seat], f"{metric}/seat_{seat}") for seat in side])
+            if curves is not None:
+                what = f"{metric.replace('_', ' ')} curves{whose}"
+                name = f"one learner in every seat among {among}: {what}"
+                yield _check(name, metric, curves, limit, paired=False)
+        curves = _stack([_curves(together, f"reward/seat_{seat}") for seat in side])
+        if curves is None:
+            raise UserError("no episode ended in self-play: raise --steps")
+        name = f"self-play: no seat better than another{whose}"
+        yield _check(name, "reward", curves, limit, paired=True)
 
 
 def _curves(rows: list[dict[str, Any]], name: str) -> np.ndarray | None:

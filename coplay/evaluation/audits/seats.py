@@ -102,4 +102,4 @@ def _chain(
     watcher.say("the same player in every seat")
     yield from fairness_checks(game, advantage, episodes, run.seed, watcher.say)
     yield None
-    yield from learning_checks(runs, among, watcher)
+    yield from learning_checks(runs, game, among, watcher)
