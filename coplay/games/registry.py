@@ -12,6 +12,7 @@ from coplay.games.adapters.jaxmarl import jaxmarl_parts, smax_parts
 from coplay.games.coin_game import CoinGame, CoinGameConfig
 from coplay.games.diagnostic import HiddenTarget, HiddenTargetConfig, Identity, IdentityConfig
 from coplay.games.foraging import Foraging, ForagingConfig, foraging_parts
+from coplay.games.harvest import Harvest, HarvestConfig
 from coplay.games.matrix import matrix_parts
 from coplay.games.predator_prey import PredatorPrey, PredatorPreyConfig
 from coplay.games.snowdrift import Snowdrift, SnowdriftConfig
@@ -23,6 +24,7 @@ GAMES: dict[str, tuple[type, type[Game]]] = {
     CoinGame.name: (CoinGameConfig, CoinGame),
     Foraging.name: (ForagingConfig, Foraging),
     PredatorPrey.name: (PredatorPreyConfig, PredatorPrey),
+    Harvest.name: (HarvestConfig, Harvest),
     Identity.name: (IdentityConfig, Identity),
     HiddenTarget.name: (HiddenTargetConfig, HiddenTarget),
 }
