@@ -40,6 +40,9 @@ COMMANDS = {
     "play": Command(
         "play", "let players play and count what every seat gets; cross-play of runs", "play"
     ),
+    "schelling": Command(
+        "schelling", "what cooperating and defecting bring, by how many cooperate", "schelling"
+    ),
     "adapt": Command(
         "adapt PLAYER", "let a player adapt to co-players it does not know", "adapt", goes_on=True
     ),

@@ -9,6 +9,7 @@ from coplay.core.game import Game
 from coplay.core.loading import name_game
 from coplay.core.reading import short
 from coplay.games.adapters.jaxmarl import jaxmarl_parts, smax_parts
+from coplay.games.cleanup import Cleanup, CleanupConfig
 from coplay.games.coin_game import CoinGame, CoinGameConfig
 from coplay.games.diagnostic import HiddenTarget, HiddenTargetConfig, Identity, IdentityConfig
 from coplay.games.foraging import Foraging, ForagingConfig, foraging_parts
@@ -25,6 +26,7 @@ GAMES: dict[str, tuple[type, type[Game]]] = {
     Foraging.name: (ForagingConfig, Foraging),
     PredatorPrey.name: (PredatorPreyConfig, PredatorPrey),
     Harvest.name: (HarvestConfig, Harvest),
+    Cleanup.name: (CleanupConfig, Cleanup),
     Identity.name: (IdentityConfig, Identity),
     HiddenTarget.name: (HiddenTargetConfig, HiddenTarget),
 }

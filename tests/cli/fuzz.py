@@ -83,7 +83,7 @@ COMMANDS: list[list[str]] = [
     *(["pretrain", "goals"], ["pretrain", "world-model"], ["inspect", "goals", "run"]),
     *(["inspect", "world-model", "empty"], ["inspect", "opponent-model", "missing"]),
     *(["audit", "seats"], ["audit", "wiring"], ["compare", "run", "run"], ["bench"]),
-    *(["bench", "search"], ["bench", "hop-plus"], ["reproduce"]),
+    *(["bench", "search"], ["bench", "hop-plus"], ["reproduce"], ["schelling"]),
 ]
 COMMON = [["train", "ppo"], ["play"], ["adapt", "ns"], ["collect"], ["list"], ["watch", "run"]]
 """Commands that take no time to import."""

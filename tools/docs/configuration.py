@@ -29,6 +29,7 @@ named in a warning.
 
 FAMILIES = {
     "matrix": "matrix:public-goods",
+    "foraging": "foraging:jaxaht-7x7",
     "smax": "smax:3m",
     "jaxmarl": "jaxmarl:MPE_simple_spread_v3",
     "pettingzoo": "pettingzoo:mpe2.simple_spread_v3",
