@@ -146,13 +146,19 @@ def summarise_companies(
     for name in names:
         if name != MIXED:
             sides["in_family" if name in known.families else "out_of_family"].append(name)
-    apart = {
-        side: _summary([result for result, family in kept if family in members], seed)
-        if members
-        else None
-        for side, members in sides.items()
-    }
+    apart = {side: _side(strata, names, members, seed) for side, members in sides.items()}
     return found | {"all": whole, "by_family": by_family, "sides": sides} | apart
+
+
+def _side(
+    strata: list[list[dict[str, Any]]], names: list[str], members: list[str], seed: int
+) -> dict[str, Any] | None:
+    """The summary of some families; None: there are none."""
+    mine = [stratum for stratum, name in zip(strata, names, strict=True) if name in members]
+    if not mine:
+        return None
+    together = [result for stratum in mine for result in stratum]
+    return _summary(together, seed) | {"interval": _interval(mine, seed)}
 
 
 def _references(result: dict[str, Any]) -> References:
