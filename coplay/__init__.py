@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from coplay.api.models import inspect as inspect
     from coplay.api.models import pretrain as pretrain
     from coplay.api.partners import make_partners as make_partners
+    from coplay.api.partners import select_partners as select_partners
     from coplay.api.partners import show_partners as show_partners
     from coplay.api.playing import cross_play as cross_play
     from coplay.api.playing import episodes as episodes
@@ -87,6 +88,7 @@ _WHERE = {
     "register_game": "coplay.games.registry",
     "register_learner": "coplay.algorithms.registry",
     "register_player": "coplay.algorithms.registry",
+    "select_partners": "coplay.api.partners",
     "show_partners": "coplay.api.partners",
     "step_player": "coplay.training.players",
     "seat_keys": "coplay.core.trajectory",

@@ -66,19 +66,36 @@ class RulePartner(Player):
     def act(
         self, game: Game, key: PRNGKeyArray, view: View, memory: RuleMemory
     ) -> tuple[Float[Array, "copy action"], RuleMemory]:
-        mine, legal = self.parameters, view.observation.legal
+        legal = view.observation.legal
         memory = self._chosen(key, view, memory)
-        ways = [jax.vmap(block, in_axes=(None, 0)) for block in game.blocks.values()]
-        probs = jnp.stack([way(game, view.state) for way in ways], axis=1)  # [copy, block, action]
+        probs = self._ways(game, view.state)
         doing = jnp.take_along_axis(probs, memory.block[:, None, None], axis=1)[:, 0]
+        return self._bent(game, doing, legal), memory._replace(since=memory.since + 1)
+
+    def usual(
+        self, game: Game, state: State, legal: Bool[Array, "copy action"]
+    ) -> Float[Array, "copy action"]:
+        """Logits of what it does in ego states [copy, ...], if nobody knows what it has chosen: a
+        mixture by its preference."""
+        shares = jax.nn.softmax(self.parameters.preference)
+        return self._bent(game, jnp.einsum("b,cba->ca", shares, self._ways(game, state)), legal)
+
+    def _ways(self, game: Game, state: State) -> Float[Array, "copy block action"]:
+        ways = [jax.vmap(block, in_axes=(None, 0)) for block in game.blocks.values()]
+        return jnp.stack([way(game, state) for way in ways], axis=1)
+
+    def _bent(
+        self, game: Game, doing: Float[Array, "copy action"], legal: Bool[Array, "copy action"]
+    ) -> Float[Array, "copy action"]:
+        """Logits of actions after laziness and noise."""
+        mine = self.parameters
         if game.idle_action is not None:
             idle = jnp.arange(game.actions) == game.idle_action
             lazy = jnp.where(legal[:, game.idle_action], mine.laziness, 0.0)[:, None]
             doing = (1 - lazy) * doing + lazy * idle
         anything = legal / jnp.sum(legal, axis=-1, keepdims=True)
         doing = (1 - mine.noise) * doing + mine.noise * anything
-        logits = jnp.where(doing > 0, jnp.log(jnp.where(doing > 0, doing, 1.0)), NEVER)
-        return logits, memory._replace(since=memory.since + 1)
+        return jnp.where(doing > 0, jnp.log(jnp.where(doing > 0, doing, 1.0)), NEVER)
 
     def _chosen(self, key: PRNGKeyArray, view: View, memory: RuleMemory) -> RuleMemory:
         """The memory with what it does in this step."""

@@ -18,7 +18,12 @@ from coplay.core.errors import UserError
 from coplay.core.files import new_folder, write_json
 from coplay.core.game import Game
 from coplay.evaluation.adaptation.best_response import BestResponseConfig
-from coplay.evaluation.adaptation.companies import companies, summarise_companies
+from coplay.evaluation.adaptation.companies import (
+    companies,
+    known_to,
+    summarise_companies,
+    were_met,
+)
 from coplay.evaluation.adaptation.meetings import KeptResults, Request, meet_all
 from coplay.evaluation.adaptation.protocol import AdaptConfig, split_against
 from coplay.evaluation.adaptation.suites import suite_sets
@@ -30,7 +35,7 @@ from coplay.games.registry import game_parts
 from coplay.reports.adaptation import draw_adaptation, draw_suite
 from coplay.reports.audit_page import write_audit
 from coplay.reports.compare import write_comparison
-from coplay.reports.partners import draw_companies
+from coplay.reports.partners import draw_companies, draw_families
 from coplay.training.config import RunConfig, TrainConfig
 from coplay.training.partner_packs import read_pack
 from coplay.training.run import RunFolder
@@ -66,8 +71,8 @@ def adapt(
 
     player: the focal player. against: its co-players, one per other seat; or suite: a suite of sets
         of them by name, in which `learners` says what the learning ones are; or partners: the
-        folder of a pack, each of whose partners takes all other seats, and so many `mixed`
-        companies besides.
+        folder of a pack, or several with commas between them, each of whose partners takes all
+        other seats, and so many `mixed` companies besides.
     game: default: the game of the run, else stag-hunt.
     out: folder of the results; default: a new one below runs/.
     references: where best responses are kept. normalise: measure scores by random play and by the
@@ -146,7 +151,9 @@ def make_request(
             "mixed companies are drawn from a pack: give --partners PACK, and 0 or more"
         )
     if partners:
-        found = companies(read_pack(Path(partners)), made, mixed)
+        found: dict[str, str] = {}
+        for path in partners.split(","):
+            found |= companies(read_pack(Path(path.strip())), made, mixed)
         sets, families = tuple(found), tuple(found.values())
     elif suite:
         sets = tuple(suite_sets(suite, made, learners))
@@ -166,9 +173,13 @@ def run_adaptation(request: Request, out: Path, references: Path, watcher: Watch
     results = meet_all(request, game, out, references, watcher, finished)
     found: Any = results if request.suite else results[0]
     if request.families:
-        summary = summarise_companies(results, request.families)
+        known = known_to(request.focal)
+        met = were_met(request.sets, known)
+        results = [result | {"met": one} for result, one in zip(results, met, strict=True)]
+        summary = summarise_companies(results, request.families, known=known)
         found = {"player": request.focal, "summary": summary, "companies": results}
         draw_companies(out / "partners.png", found, request.families)
+        draw_families(out / "families.png", found)
     write_json(out / "adapt.json", found)
     if request.suite:
         draw_suite(out / "suite.png", results)

@@ -7,10 +7,14 @@ from typing import Any
 from coplay.api.arguments import game_and_config, game_fields_of, share_fields, watching
 from coplay.core.compilation import use_cache
 from coplay.core.game import Game
+from coplay.evaluation.partners.config import PartnersConfig
 from coplay.evaluation.partners.describe import describe_pack
-from coplay.evaluation.partners.make import PartnersConfig
 from coplay.evaluation.partners.make import make_partners as make_pack
+from coplay.evaluation.partners.select import SelectConfig
+from coplay.evaluation.partners.select import select_partners as select
+from coplay.reports.partner_page import write_partner_page
 from coplay.training.partner_packs import read_pack
+from coplay.training.partner_responses import read_responses
 from coplay.training.trainer import Watcher
 
 
@@ -41,13 +45,49 @@ def make_partners(
     return show_partners(out)
 
 
-def show_partners(pack: str | Path, episodes: int = 256, seed: int = 0) -> dict[str, Any]:
+def select_partners(
+    pack: str | Path,
+    *,
+    quiet: bool = False,
+    watcher: Watcher | None = None,
+    **fields: Any,
+) -> dict[str, dict[str, Any]]:
+    """Select the partners of a pack whose best responses differ most, and train best responses to
+    them. The result has for each part (`train`, `held-out`) its folder, its partners and what the
+    best responses get.
+
+    fields: as in `coplay partners select --help`; `best={"steps": …}` for best responses.
+
+        coplay.select_partners("packs/sh4", keep=24)
+        coplay.adapt("runs/hop", partners="packs/sh4/held-out")
+    """
+    use_cache()
+    (config,) = share_fields(fields, SelectConfig())
+    with watching(watcher, quiet) as told:
+        parts = select(read_pack(Path(pack)), config, told)
+    return {
+        name: {
+            "folder": str(part.folder),
+            "partners": [one.name for one in part.partners],
+            "best_responses": {key: one.reward for key, one in read_responses(part).items()},
+        }
+        for name, part in parts.items()
+    }
+
+
+def show_partners(
+    pack: str | Path, episodes: int = 256, seed: int = 0, page: str | Path | None = None
+) -> dict[str, Any]:
     """What a pack holds and how its partners play; what `coplay partners show --json` prints.
 
-    episodes: played by each partner among its own kind.
+    episodes: played by each partner among its own kind. page: a folder for index.html, which also
+        shows how partners differ, who answers whom and who was selected.
 
         for partner in coplay.show_partners("packs/sh4")["partners"]:
             print(partner["name"], partner["reward"])
     """
     use_cache()
-    return describe_pack(read_pack(Path(pack)), episodes, seed)
+    found = describe_pack(read_pack(Path(pack)), episodes, seed, whole=page is not None)
+    if page is not None:
+        found["page"] = str(write_partner_page(Path(page), found))
+    return found

@@ -28,7 +28,8 @@ class AdaptArguments(Generic[GameConfig]):
     suite: str = ""
     """A suite of co-player sets by name instead: stag-hunt or snowdrift."""
     partners: str = ""
-    """A pack of partners instead (coplay partners make): each of them in all other seats."""
+    """A pack of partners instead (coplay partners make), or several with commas between them: each
+    partner in all other seats."""
     mixed: int = 0
     """With --partners: so many companies of different partners besides."""
     learners: str = "ppo"

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Generic, TypeVar
 import tyro
 
 from coplay.cli.arguments import named_part, option, parse
-from coplay.evaluation.partners.make import PartnersConfig
+from coplay.evaluation.partners.config import PartnersConfig
+from coplay.evaluation.partners.select import SelectConfig
 
 GameConfig = TypeVar("GameConfig")
 
@@ -20,7 +21,8 @@ class MakeArguments(Generic[GameConfig]):
     game_name: Annotated[str, tyro.conf.arg(name="game")] = "stag-hunt"
     """The game by name; its own fields are --game.FIELD."""
     families: str = "rules,selfplay"
-    """How partners are made: rules with random parameters; checkpoints of self-play."""
+    """How partners are made: rules with random parameters; selfplay, checkpoints of PPO; rewards,
+    PPO for random events; diverse, a population that differs; planners, HOP."""
     partners: Annotated[PartnersConfig, tyro.conf.arg(name="")] = field(
         default_factory=PartnersConfig
     )
@@ -31,8 +33,20 @@ class MakeArguments(Generic[GameConfig]):
 
 
 @dataclass(frozen=True)
+class SelectArguments:
+    """Select the partners whose best responses differ most, split by family, and train the best
+    responses to them."""
+
+    pack: Annotated[Path, tyro.conf.Positional]
+    """Folder of the pack. Its parts become packs below it."""
+    select: Annotated[SelectConfig, tyro.conf.arg(name="")] = field(default_factory=SelectConfig)
+    json: bool = False
+    """Print the parts as one JSON object on standard output."""
+
+
+@dataclass(frozen=True)
 class ShowArguments:
-    """Show who the partners of a pack are, and what each gets among its own kind."""
+    """Show who the partners of a pack are, how they differ and who answers whom, as a page."""
 
     pack: Annotated[Path, tyro.conf.Positional]
     """Folder of the pack."""
@@ -40,19 +54,23 @@ class ShowArguments:
     """Episodes that each partner plays."""
     seed: int = 0
     """Seed of all randomness."""
+    out: Path | None = None
+    """Folder of the page; default: PACK/page."""
+    page: bool = True
+    """Make the page, for which everyone plays with everyone."""
     json: bool = False
     """Print it as one JSON object on standard output."""
 
 
-PARTS: dict[str, type] = {"make": MakeArguments, "show": ShowArguments}
+PARTS: dict[str, type] = {"make": MakeArguments, "select": SelectArguments, "show": ShowArguments}
 
 
 def run(arguments: list[str]) -> int:
-    """coplay partners make …, coplay partners show PACK"""
+    """coplay partners make …, coplay partners select PACK, coplay partners show PACK"""
     part, rest = named_part(arguments, "partners", PARTS)
     if part is None:
         return 0
-    return make(rest) if part == "make" else show(rest)
+    return {"make": make, "select": select, "show": show}[part](rest)
 
 
 def make(arguments: list[str]) -> int:
@@ -75,12 +93,35 @@ def make(arguments: list[str]) -> int:
     return 0
 
 
+def select(arguments: list[str]) -> int:
+    """coplay partners select PACK …"""
+    from coplay.api.partners import select_partners
+    from coplay.core.config import to_json
+    from coplay.reports.progress import ProgressLine
+    from coplay.reports.results import print_json
+
+    given = parse(SelectArguments, arguments, "partners select")
+    with ProgressLine() as progress:
+        found = select_partners(given.pack, watcher=progress, **to_json(given.select))
+    if given.json:
+        print_json(found)
+        return 0
+    for name, part in found.items():
+        print(f"{name}: {len(part['partners'])} partners in {part['folder']}")
+    print(f"see them: coplay partners show {given.pack}")
+    return 0
+
+
 def show(arguments: list[str]) -> int:
     """coplay partners show PACK"""
     from coplay.api.partners import show_partners
 
     given = parse(ShowArguments, arguments, "partners show")
-    _print(show_partners(given.pack, given.episodes, given.seed), given.json)
+    page = (given.out or given.pack / "page") if given.page else None
+    found = show_partners(given.pack, given.episodes, given.seed, page)
+    _print(found, given.json)
+    if page is not None and not given.json:
+        print(f"the page is {found['page']}")
     return 0
 
 

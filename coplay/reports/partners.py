@@ -29,23 +29,30 @@ def print_partners(found: dict[str, Any]) -> None:
             _plain(partner["name"]),
             f"{partner['reward']:.3f}",
             f"{partner['steps']:.1f}",
-            _plain(_words(partner["how"])),
+            _plain(how_words(partner["how"])),
         )
     console_for_tables().print(table)
     print(f"play with one: coplay play --seating {found['pack']}@partner=0,… (one entry per seat)")
 
 
-def _words(how: dict[str, Any]) -> str:
+def how_words(how: dict[str, Any]) -> str:
     """How a partner was made, what is 0 left out."""
     parts = []
     for name, value in how.items():
         if isinstance(value, dict):
-            shares = {key: share for key, share in value.items() if share >= 0.05}
-            parts.append(", ".join(f"{key} {share:.2f}" for key, share in shares.items()))
+            shares = {key: x for key, x in value.items() if _is_share(x)}
+            if shares:
+                parts.append(", ".join(f"{key} {x:.2f}" for key, x in shares.items()))
+        elif isinstance(value, list):
+            continue
         elif value:
             number = isinstance(value, float)
             parts.append(f"{name} {value:.2f}" if number else f"{name} {value}")
     return "; ".join(parts)
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, int | float) and abs(value) >= 0.05
 
 
 def _plain(text: Any) -> str:
@@ -66,7 +73,9 @@ def print_companies(found: dict[str, Any], families: Sequence[str]) -> None:
     table.add_column("family")
     for title in ("companies", *titles):
         table.add_column(title, justify="right")
-    for name, row in {"all": summary["all"], **summary["by_family"]}.items():
+    sides = {"families it knows": "in_family", "other families": "out_of_family"}
+    apart = {words: summary.get(side) for words, side in sides.items()}
+    for name, row in {"all": summary["all"], **apart, **summary["by_family"]}.items():
         if row is not None:
             low, high = row["interval"]
             numbers = [f"{row['mean']:.3f}", f"{low:.3f} to {high:.3f}"]
@@ -79,13 +88,18 @@ def print_companies(found: dict[str, Any], families: Sequence[str]) -> None:
     console.print(table)
     every = Table(title="every company, the worst first")
     every.add_column("co-players", overflow="fold")
-    for title in ("family", "score", "random", "best response", "normalised", "first episode"):
+    titles = ("score", "random", "best response", "regret", "normalised", "first episode")
+    for title in ("family", *titles):
         every.add_column(title, justify="left" if title == "family" else "right")
     for result, family in _from_worst(found["companies"], families):
         values = [result["score"], result["random"], result["best_response"]]
-        values += [result["normalised"], _first_episode(result)]
+        values.append(result.get("regret"))
+        # Where there is nothing to gain, shares of the gain say nothing.
+        shares = result["against"] not in summary["left_out"]
+        values += [result["normalised"], _first_episode(result)] if shares else [None, None]
         texts = ["-" if value is None else f"{value:.3f}" for value in values]
-        every.add_row(_plain(set_name(result["against"])), _plain(family), *texts)
+        mark = " (met in training)" if result.get("met") else ""
+        every.add_row(_plain(set_name(result["against"])) + mark, _plain(family), *texts)
     console.print(every)
     if summary["all"] and summary["all"]["above_best"]:
         print(
@@ -97,6 +111,52 @@ def print_companies(found: dict[str, Any], families: Sequence[str]) -> None:
             f"{len(summary['left_out'])} of them are in no mean: there the best response gains "
             "nothing, or next to nothing, over random play"
         )
+    if any(result.get("met") for result in found["companies"]):
+        print("it was trained with partners marked so: what it gets among them is no adaptation")
+
+
+def draw_families(path: str | os.PathLike[str], found: dict[str, Any]) -> None:
+    """The families that the player knows beside the others: mean with its interval, the worst
+    company, and the first episode."""
+    summary = found["summary"]
+    figure = charts.new_figure(8.0, 4.0, roomy=True)
+    axes = figure.subplots()
+    place, names, places = 0.0, [], []
+    words = {"in_family": "families it knows", "out_of_family": "other families"}
+    for number, (side, title) in enumerate(words.items()):
+        whole = summary.get(side)
+        members = summary.get("sides", {}).get(side, [])
+        if whole is None:
+            continue
+        rows = {title: whole} | {name: summary["by_family"][name] for name in members}
+        for name, row in rows.items():
+            label = None if places else "mean, 95 % interval"
+            style = {"color": charts.colour(number), "capsize": 4}
+            low, high = row["interval"]
+            middle = row["mean"]
+            reach = [[max(middle - low, 0.0)], [max(high - middle, 0.0)]]
+            size = 9 if name == title else 6
+            axes.errorbar(place, middle, reach, fmt="o", markersize=size, label=label, **style)
+            for key, marker, said in (("worst", "v", "worst company"), ("first_episode", "o", "")):
+                axes.plot(
+                    place,
+                    row[key],
+                    marker,
+                    color=charts.colour(number) if key == "worst" else FAINT_INK,
+                    markerfacecolor="none",
+                    label=None if places else said or "first episode",
+                )
+            places.append(place)
+            names.append(f"{name}\n({row['companies']})")
+            place += 1.0
+        place += 0.6
+    for height in (0.0, 1.0):
+        axes.axhline(height, color=FAINT_INK, linewidth=1, linestyle=(0, (4, 3)))
+    axes.set_xticks(places, names)
+    axes.set_ylabel("normalised score", fontsize=11, color=INK)
+    charts.make_plain(axes, length=3)
+    charts.legend_below(figure, *axes.get_legend_handles_labels())
+    charts.save(figure, path)
 
 
 def _first_episode(result: dict[str, Any]) -> Any:

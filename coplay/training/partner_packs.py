@@ -20,11 +20,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from coplay.algorithms.ppo.player import PPOPlayer
+from coplay.algorithms.registry import LEARNERS
 from coplay.algorithms.rules import RuleParameters, make_rule_partner
 from coplay.core.config import from_json, to_json
 from coplay.core.errors import UserError, unknown
 from coplay.core.files import write_json
 from coplay.core.game import Game
+from coplay.core.learner import Learner
 from coplay.core.player import Player
 from coplay.core.reading import check_folder, open_file, read_field, read_json
 from coplay.core.version import VERSION
@@ -48,47 +50,79 @@ class Partner(NamedTuple):
 
 
 class FamilyData(NamedTuple):
-    """The partners of one family: a pytree of arrays [partner, ...], and how each was made."""
+    """The partners of one family: a pytree of arrays [partner, ...], how each was made, and their
+    names; none: the family and a number."""
 
     arrays: Any
     hows: list[dict[str, Any]]
+    names: tuple[str, ...] = ()
 
 
 NETWORK = NetworkConfig()
 """The networks of partners that learned."""
+PLANNERS = ("hop",)
+"""Learners whose players a pack may hold as planners."""
 
 
-def _rules_like(game: Game, count: int) -> RuleParameters:
-    one = jax.ShapeDtypeStruct((count,), jnp.float32)
-    blocks = jax.ShapeDtypeStruct((count, len(game.blocks)), jnp.float32)
+def _rules_like(game: Game, how: Mapping[str, Any]) -> RuleParameters:
+    one = jax.ShapeDtypeStruct((), jnp.float32)
+    blocks = jax.ShapeDtypeStruct((len(game.blocks),), jnp.float32)
     return RuleParameters(blocks, *[one] * (len(RuleParameters._fields) - 1))
 
 
-def _networks_like(game: Game, count: int) -> Any:
+def _networks_like(game: Game, how: Mapping[str, Any]) -> Any:
     def one(key: Any) -> Any:
         return make_network(NETWORK, view_shape(game), game.actions, key, 0.01)
 
-    made = jax.eval_shape(one, jax.random.key(0))
-    return jax.tree.map(lambda x: jax.ShapeDtypeStruct((count, *x.shape), x.dtype), made)
+    return jax.eval_shape(one, jax.random.key(0))
 
 
 def _networks_player(game: Game, actor: Any) -> Player:
     return PPOPlayer(actor, jnp.zeros(0))
 
 
-class Family(NamedTuple):
-    """like: (game, number of partners) -> the shapes of its arrays. player: (game, arrays of one
-    partner) -> the partner."""
+def _planner_like(game: Game, how: Mapping[str, Any]) -> Any:
+    """The player of a learner that stands in this program, by the configuration in the pack."""
+    where = "a planner of a pack"
+    name = read_field(how, "learner", str, where)
+    if name not in PLANNERS:
+        raise unknown(f"learner of {where}", name, PLANNERS)
+    kind, make = LEARNERS[name]
+    config: Any = from_json(kind, how.get("config"), f"{where}: config")
+    return jax.eval_shape(lambda key: new_planner(game, config, make, key), jax.random.key(0))
 
-    like: Callable[[Game, int], Any]
+
+def new_planner(game: Game, config: Any, make: Callable[..., Learner], key: Any) -> Player:
+    """A planner before learning: its form, to be filled with arrays."""
+    seats = tuple(range(game.seats))
+    learner = make(
+        config=config, shape=view_shape(game), game_seats=game.seats, seats=seats, active=seats
+    )
+    return learner.player(learner.init(key, jnp.arange(game.seats)), 0)
+
+
+def _planner_player(game: Game, player: Player) -> Player:
+    return player
+
+
+class Family(NamedTuple):
+    """like: (game, how a partner was made) -> the shapes of its arrays. player: (game, arrays of
+    one partner) -> the partner."""
+
+    like: Callable[[Game, Mapping[str, Any]], Any]
     player: Callable[[Game, Any], Player]
 
 
 FAMILIES: dict[str, Family] = {
     "rules": Family(_rules_like, make_rule_partner),
     "selfplay": Family(_networks_like, _networks_player),
+    "rewards": Family(_networks_like, _networks_player),
+    "diverse": Family(_networks_like, _networks_player),
+    "planners": Family(_planner_like, _planner_player),
 }
 """What the numbers of each family mean."""
+TRAINING_FAMILIES = ("rules", "selfplay")
+"""Families that players may be trained with; all others are held out."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,14 +162,32 @@ class Pack:
                 f"this {game.name}: its game is {to_json(self.game)}"
             )
         partner = self.partner(name)
-        family = FAMILIES[partner.family]
-        count = sum(one.family == partner.family for one in self.partners)
+        arrays = self.family_arrays(partner.family, game)
+        return FAMILIES[partner.family].player(game, jax.tree.map(lambda x: x[partner.row], arrays))
+
+    def family_arrays(self, family: str, game: Game) -> Any:
+        """The arrays of all partners of a family, [partner, ...]."""
+        members = [one for one in self.partners if one.family == family]
+        one = FAMILIES[family].like(game, members[0].how)
+        count = len(members)
+        like = jax.tree.map(lambda x: jax.ShapeDtypeStruct((count, *x.shape), x.dtype), one)
         try:
-            path = self.folder / f"{partner.family}.npz"
-            arrays, _ = checkpoints.load(path, family.like(game, count))
+            arrays, _ = checkpoints.load(self.folder / f"{family}.npz", like)
         except checkpoints.DamagedCheckpoint as error:
             raise UserError(f"damaged pack: {error}; make it anew") from error
-        return family.player(game, jax.tree.map(lambda x: x[partner.row], arrays))
+        return arrays
+
+    def digests(self) -> dict[str, str]:
+        """Of each partner, by its name, a digest of the numbers it is made of."""
+        game, found = self.made_game, {}
+        arrays = {one.family: None for one in self.partners}
+        arrays = {family: self.family_arrays(family, game) for family in arrays}
+        for partner in self.partners:
+            digest = hashlib.sha256(partner.family.encode())
+            for leaf in jax.tree.leaves(arrays[partner.family]):
+                digest.update(np.asarray(leaf[partner.row]).tobytes())
+            found[partner.name] = digest.hexdigest()[:16]
+        return found
 
 
 def is_pack(entry: str) -> bool:
@@ -162,8 +214,10 @@ def write_pack(
     """Write a new pack; the folder must not exist, or be empty."""
     partners = []
     for family, data in families.items():
+        names = data.names or tuple(f"{family}-{row}" for row in range(len(data.hows)))
         partners += [
-            Partner(f"{family}-{row}", family, row, how) for row, how in enumerate(data.hows)
+            Partner(name, family, row, how)
+            for row, (name, how) in enumerate(zip(names, data.hows, strict=True))
         ]
         checkpoints.save(folder / f"{family}.npz", data.arrays, {})
     about = {
@@ -174,7 +228,7 @@ def write_pack(
         "game": to_json(game),
         "seed": seed,
         "partners": [partner._asdict() for partner in partners],
-        "checksums": {f"{family}.npz": _checksum(folder / f"{family}.npz") for family in families},
+        "checksums": {f"{family}.npz": checksum(folder / f"{family}.npz") for family in families},
     }
     write_json(folder / ABOUT, about)
     return Pack(folder, game_name, game, seed, tuple(partners))
@@ -199,7 +253,7 @@ def read_pack(folder: Path) -> Pack:
     checksums = read_field(about, "checksums", dict, where)
     for family in {partner.family for partner in partners}:
         name = f"{family}.npz"
-        if not (folder / name).is_file() or _checksum(folder / name) != checksums.get(name):
+        if not (folder / name).is_file() or checksum(folder / name) != checksums.get(name):
             raise UserError(
                 f"{folder / name} is missing or not the file that {ABOUT} describes; copy or make "
                 "the pack anew"
@@ -221,7 +275,13 @@ def _partner(data: Any, where: str) -> Partner:
     return partner
 
 
-def _checksum(path: Path) -> str:
+def pack_checksum(folder: Path) -> str:
+    """The checksum of a pack: of its description, which states those of its other files."""
+    return checksum(folder / ABOUT)
+
+
+def checksum(path: Path) -> str:
+    """Of a file's bytes."""
     with open_file(path) as file:
         return hashlib.sha256(file.read()).hexdigest()
 

@@ -7,6 +7,7 @@ from coplay.core.game import Game
 from coplay.core.player import Player
 from coplay.matches.stepped_player import SteppedPlayer
 from coplay.training.partner_packs import is_pack, load_partner
+from coplay.training.partner_responses import is_response, load_response
 from coplay.training.run import load_player
 from coplay.training.seating import is_learner, is_run
 
@@ -40,6 +41,8 @@ def make_player(entry: str, game: Game, seat: int = 0, greedy: bool = False) -> 
         if len(options) < 2:
             raise UserError(f"'{entry}': expected mix:PLAYER:PLAYER…, at least two players")
         return Mix(tuple(make_player(option, game, seat, greedy) for option in options))
+    if is_response(entry):
+        return load_response(entry, game, greedy)
     if is_pack(entry):
         return load_partner(entry, game)
     if is_run(entry):

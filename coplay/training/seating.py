@@ -8,6 +8,7 @@ mix:ns:nh:random           one of the players, drawn anew for each episode
 runs/hop@planner=none      a run's player with fields of its learner set anew (hop)
 runs/ppo@seat=2@seed=3@best   the player of a run (default: same seat, first seed, last checkpoint)
 packs/sh4@partner=3        a partner of a pack, by its number or its name
+packs/sh4/train@response=3  the best response to that partner, where a pack holds them
 ppo, ppo:optimiser.learning_rate=3e-4   a learner (only in a training run)
 """
 

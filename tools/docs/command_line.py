@@ -29,7 +29,7 @@ FIRST = {
     "audit": list(AUDITS),
     "pretrain": list(PARTS),
     "inspect": list(INSPECTED),
-    "partners": ["make", "show"],
+    "partners": ["make", "select", "show"],
     "bench": ["", "search", "hop-plus"],
 }
 """Command -> the words that may come first and have options of their own."""

@@ -14,7 +14,7 @@ GROUPS = {
         *("train", "play", "episodes", "cross_play", "adapt", "compare"),
         *("audit_seats", "audit_wiring", "check"),
     ],
-    "Packs of partners": ["make_partners", "show_partners"],
+    "Packs of partners": ["make_partners", "select_partners", "show_partners"],
     "Models of others and of the world": ["collect", "pretrain", "inspect"],
     "Games and players at hand": [
         *("make_game", "check_game", "from_pettingzoo", "to_pettingzoo"),

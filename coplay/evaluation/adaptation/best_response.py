@@ -24,6 +24,8 @@ from coplay.games.registry import game_parts
 from coplay.matches.match import play_match
 from coplay.nn.config import NetworkConfig
 from coplay.training.config import RunConfig, TrainConfig
+from coplay.training.partner_packs import is_pack, read_pack
+from coplay.training.partner_responses import read_responses
 from coplay.training.players import make_player
 from coplay.training.run import RunFolder, make_game_of
 from coplay.training.trainer import Trainer, Watcher
@@ -79,10 +81,13 @@ class Opposition:
 def best_response(
     opposition: Opposition, references: Path, config: BestResponseConfig, watcher: Watcher
 ) -> dict[str, Any]:
-    """The kept result, or a new one: {"reward", "stderr", "greedy", "seed", "stages", …}.
+    """The result that the partners' pack holds, the kept one, or a new one: {"reward", "stderr",
+    …}.
 
     One focal seat is enough: seats of a game are alike, so it is trained in seat 0.
     """
+    if (of_pack := in_pack(opposition.against)) is not None:
+        return of_pack
     folder = opposition.folder(references, config)
     kept = folder / RESULT
     found: dict[str, Any] = {"finished": False, "stages": []}
@@ -116,6 +121,19 @@ def best_response(
         }
         write_json(kept, found)
     return found
+
+
+def in_pack(against: tuple[str, ...]) -> dict[str, Any] | None:
+    """What a pack knows of the best response to its partner, where all co-players are the same
+    one; None: nothing."""
+    path, _, name = against[0].partition("@partner=")
+    if len(set(against)) > 1 or not name or not is_pack(against[0]):
+        return None
+    pack = read_pack(Path(path))
+    found = read_responses(pack).get(pack.partner(name).name)
+    if found is None:
+        return None
+    return {"finished": True, "reward": found.reward, "stderr": found.stderr, "by": found.by}
 
 
 def _settled(stages: list[dict[str, Any]], config: BestResponseConfig) -> bool:

@@ -4,21 +4,31 @@ A *company* is a set of co-players: the same partner in every other seat, or a m
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from coplay.core.errors import UserError
 from coplay.core.game import Game
+from coplay.core.loading import refuse_elsewhere
+from coplay.core.reading import read_json
 from coplay.evaluation.adaptation.scores import References
 from coplay.matches.statistics import iqm
-from coplay.training.partner_packs import Pack
+from coplay.training.partner_packs import (
+    TRAINING_FAMILIES,
+    Pack,
+    is_pack,
+    pack_checksum,
+    read_pack,
+)
+from coplay.training.run import RunFolder
 
 MIXED = "mixed"
 """The family of companies whose partners are not all alike."""
-LEAST_SHARE = 0.05
-"""Companies in which the best response gains less than this share of its reward over random play
-count in no normalised mean: there is nothing to adapt to."""
+LEAST_SHARE, LEAST_ERRORS = 0.05, 3.0
+"""Companies in which the best response gains less than this share of its reward over random play,
+or less than so many standard errors, count in no normalised mean: there is nothing to adapt to."""
 POOR_REFERENCE = 1.05
 """Normalised scores above this say that the best response was not trained to its end."""
 RESAMPLES = 500
@@ -47,28 +57,83 @@ def companies(pack: Pack, game: Game, mixed: int) -> dict[str, str]:
     return alike | more
 
 
+class Known(NamedTuple):
+    """What a player has met in training.
+
+    families: of partners; where nobody knows, those that training may use. partners: digests of
+    the very partners.
+    """
+
+    families: frozenset[str]
+    partners: frozenset[str] = frozenset()
+
+
+def known_to(focal: str) -> Known:
+    """What the run of a focal player says of the partners it was trained with."""
+    folder = RunFolder(Path(focal.split("@")[0]))
+    if not folder.exists():
+        return Known(frozenset(TRAINING_FAMILIES))
+    about = read_json(folder.config_file)
+    # HOP's personas are partners that want certain events.
+    personas = {"rewards"} if about.get("player") == "hop" else set()
+    stated = about.get("partners")
+    path = stated.get("path") if isinstance(stated, dict) else None
+    if isinstance(path, str):
+        refuse_elsewhere(path, folder.path, str(folder.config_file))
+    # A pack that is gone, or is another one by now, tells nothing of what was met.
+    there = isinstance(path, str) and is_pack(path)
+    if not there or pack_checksum(Path(path)) != stated.get("checksum"):
+        return Known(frozenset({*TRAINING_FAMILIES, *personas}))
+    pack = read_pack(Path(path))
+    families = {partner.family for partner in pack.partners}
+    return Known(frozenset(families | personas), frozenset(pack.digests().values()))
+
+
+def were_met(sets: Sequence[str], known: Known) -> list[bool]:
+    """[set] whether a player was trained with a partner of each company."""
+    if not known.partners:
+        return [False] * len(sets)
+    packs = {path: read_pack(Path(path)) for text in sets for path, _ in _named(text)}
+    digests = {path: pack.digests() for path, pack in packs.items()}
+    return [
+        any(digests[path][packs[path].partner(name).name] in known.partners for path, name in named)
+        for named in map(_named, sets)
+    ]
+
+
+def _named(text: str) -> list[tuple[str, str]]:
+    """The packs and partners in a set of co-players."""
+    parts = [entry.partition("@partner=") for entry in text.split(",")]
+    return [(path, name) for path, _, name in parts if name]
+
+
 def summarise_companies(
-    results: Sequence[dict[str, Any]], families: Sequence[str], seed: int = 0
+    results: Sequence[dict[str, Any]],
+    families: Sequence[str],
+    seed: int = 0,
+    known: Known = Known(frozenset(TRAINING_FAMILIES)),
 ) -> dict[str, Any]:
-    """Scores over all companies and by family, as a JSON object.
+    """Scores over all companies, by family, and apart for families that the player knows
+    (in_family) and others (out_of_family), as a JSON object.
 
     mean, iqm, worst: of the companies' normalised scores; below_half, below_0.8: shares of the
     companies. first_episode: the mean before anything could be learned of the partners.
     above_best: how many scores are so far above the best response that it is a poor reference.
     interval: of the mean, 95 %, over companies (resampled within families) and units.
     """
-    counted = [_counts(result) for result in results]
+    counted = [counts(result) for result in results]
     kept = [
         (result, family)
-        for result, family, counts in zip(results, families, counted, strict=True)
-        if counts
+        for result, family, counting in zip(results, families, counted, strict=True)
+        if counting
     ]
     left_out = [
-        result["against"] for result, counts in zip(results, counted, strict=True) if not counts
+        result["against"] for result, counting in zip(results, counted, strict=True) if not counting
     ]
     found: dict[str, Any] = {"companies": len(results), "left_out": left_out}
     if not kept:
-        return found | {"all": None, "by_family": {}}
+        none = {"all": None, "by_family": {}, "in_family": None, "out_of_family": None}
+        return found | none
     names = list(dict.fromkeys(family for _, family in kept))
     by_family = {
         name: _summary([result for result, family in kept if family == name], seed)
@@ -77,19 +142,36 @@ def summarise_companies(
     strata = [[result for result, family in kept if family == name] for name in names]
     whole = _summary([result for result, _ in kept], seed)
     whole["interval"] = _interval(strata, seed)
-    return found | {"all": whole, "by_family": by_family}
+    sides: dict[str, list[str]] = {"in_family": [], "out_of_family": []}
+    for name in names:
+        if name != MIXED:
+            sides["in_family" if name in known.families else "out_of_family"].append(name)
+    apart = {side: _side(strata, names, members, seed) for side, members in sides.items()}
+    return found | {"all": whole, "by_family": by_family, "sides": sides} | apart
+
+
+def _side(
+    strata: list[list[dict[str, Any]]], names: list[str], members: list[str], seed: int
+) -> dict[str, Any] | None:
+    """The summary of some families; None: there are none."""
+    mine = [stratum for stratum, name in zip(strata, names, strict=True) if name in members]
+    if not mine:
+        return None
+    together = [result for stratum in mine for result in stratum]
+    return _summary(together, seed) | {"interval": _interval(mine, seed)}
 
 
 def _references(result: dict[str, Any]) -> References:
     return References(result["random"], result["best_response"])
 
 
-def _counts(result: dict[str, Any]) -> bool:
+def counts(result: dict[str, Any]) -> bool:
     """Whether a company has something to adapt to."""
-    random, best = _references(result)
+    random, best = result["random"], result["best_response"]
     if random is None or best is None:
         return False
-    return best - random > LEAST_SHARE * abs(best)
+    noise = result.get("references_stderr") or 0.0
+    return best - random > max(LEAST_SHARE * abs(best), LEAST_ERRORS * noise)
 
 
 def _units(result: dict[str, Any]) -> np.ndarray:
@@ -111,8 +193,15 @@ def _summary(results: list[dict[str, Any]], seed: int) -> dict[str, Any]:
         "below_half": float((scores < 0.5).mean()),
         "below_0.8": float((scores < 0.8).mean()),
         "first_episode": float(np.mean(first)),
+        "cumulative_regret": _mean_of(results, "cumulative_regret"),
         "above_best": int((scores > POOR_REFERENCE).sum()),
     }
+
+
+def _mean_of(results: list[dict[str, Any]], name: str) -> float | None:
+    """The mean of a figure; None if a result is without."""
+    values = [result.get(name) for result in results]
+    return None if None in values else float(np.mean(np.array(values, float)))
 
 
 def _interval(strata: list[list[dict[str, Any]]], seed: int) -> list[float]:

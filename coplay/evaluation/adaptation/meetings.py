@@ -7,6 +7,7 @@ sets/NAME.csv    every episode of every unit
 """
 
 import csv
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -150,10 +151,11 @@ def meet(
     if request.normalise:
         opposition = Opposition(request.game_name, request.game, tuple(against))
         kept = opposition.folder(references, request.best)
-        lines = References(random_reward(opposition, game, config, kept), None)
+        lines = References(*random_reward(opposition, game, config, kept))
         if has_best_response(against):
             found = best_response(opposition, references, request.best, watcher)
-            lines = lines._replace(best_response=found["reward"])
+            noise = math.hypot(lines.stderr, found["stderr"])
+            lines = lines._replace(best_response=found["reward"], stderr=noise)
     meeting = make_meeting(request.focal, against, game, config)
     played, _ = play_units(game, meeting, config)
     result: dict[str, Any] = {"player": request.focal, "against": text}
@@ -168,9 +170,11 @@ def meet(
     return result, cut_episodes(played)
 
 
-def random_reward(opposition: Opposition, game: Game, config: AdaptConfig, folder: Path) -> float:
-    """What a random player gets per episode in the focal player's place, over all seats; kept
-    in the folder of the best response.
+def random_reward(
+    opposition: Opposition, game: Game, config: AdaptConfig, folder: Path
+) -> tuple[float, None, float]:
+    """What a random player gets per episode in the focal player's place, over all seats, as a
+    reference (`References`) with its standard error; kept in the folder of the best response.
 
     Where co-players change, the same last steps count as for the focal player, and it plays as
     often if they learn (that takes time); else all episodes of more repetitions.
@@ -187,12 +191,17 @@ def random_reward(opposition: Opposition, game: Game, config: AdaptConfig, folde
     kept = folder / "random.json"
     if kept.exists():
         found = read_json(kept)
-        if found.get("config") == wanted:
-            return read_field(found, "reward", float, str(kept))
+        if found.get("config") == wanted and "stderr" in found:
+            reward, stderr = (
+                read_field(found, name, float, str(kept)) for name in ("reward", "stderr")
+            )
+            return reward, None, stderr
     played, _ = play_units(game, make_meeting("random", against, game, fixed), fixed)
-    reward = float(unit_scores(cut_episodes(played), fixed.steps, fixed.last).mean())
-    write_json(kept, {"reward": reward, "config": wanted})
-    return reward
+    scores = unit_scores(cut_episodes(played), fixed.steps, fixed.last)
+    reward = float(scores.mean())
+    stderr = float(scores.std(ddof=1) / math.sqrt(len(scores))) if len(scores) > 1 else 0.0
+    write_json(kept, {"reward": reward, "stderr": stderr, "config": wanted})
+    return reward, None, stderr
 
 
 def write_episodes(path: Path, units: list[EpisodeScores], seeds: int) -> None:

@@ -32,10 +32,11 @@ class EpisodeScores(NamedTuple):
 
 class References(NamedTuple):
     """What a score is measured by: reward per episode of a random player (0) and of the best
-    response (1); None where there is none."""
+    response (1); None where there is none. stderr: of their difference."""
 
     random: float | None
     best_response: float | None
+    stderr: float = 0.0
 
     def normalised(self, score: Any) -> Any:
         """Scores as a share of the way from random to the best response; None without both, or if
@@ -140,6 +141,7 @@ def summarise(played: Played, steps: int, last: int, references: References) -> 
         "normalised": references.normalised(score),
         "random": references.random,
         "best_response": references.best_response,
+        "references_stderr": references.stderr,
         "episodes_to_90": good,
         "steps_to_90": _steps_before(units, good),
         "interval": list(interval),
@@ -147,6 +149,7 @@ def summarise(played: Played, steps: int, last: int, references: References) -> 
         "mean": float(scores.mean()),
         "scores": scores.tolist(),
         "cumulative": float(played.reward.sum(-1).mean()),
+        **_regret(units, score, references.best_response),
         "episodes_to_first_90": reached,
         "steps_to_first_90": _steps_before(units, reached),
         "episodes": common,
@@ -155,6 +158,17 @@ def summarise(played: Played, steps: int, last: int, references: References) -> 
         "belief": _course(played.belief, played.believed, units, common, "belief", played.over),
         "accuracy": accuracy,
     }
+
+
+def _regret(
+    units: list[EpisodeScores], score: float, best: float | None
+) -> dict[str, float | None]:
+    """What is lost to the best response: per episode at the end (regret), and in all episodes of a
+    unit together, mean over units (cumulative_regret)."""
+    if best is None:
+        return {"regret": None, "cumulative_regret": None}
+    lost = [float(np.sum(best - unit.reward)) for unit in units]
+    return {"regret": best - score, "cumulative_regret": float(np.mean(lost))}
 
 
 def _both(references: References, interval: tuple[float, float]) -> list[float] | None:

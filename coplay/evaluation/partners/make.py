@@ -1,7 +1,7 @@
 """Making a pack of partners: each family by its own rule, all from one seed."""
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +10,14 @@ import numpy as np
 
 from coplay.algorithms.ppo.config import PPOConfig
 from coplay.algorithms.rules import RuleParameters, draw_rules
-from coplay.core.config import Config, PositiveInt, Seed, to_json
+from coplay.core.config import to_json
 from coplay.core.errors import UserError, unknown
 from coplay.core.files import write_json
-from coplay.core.game import Game
-from coplay.core.reading import read_json
+from coplay.core.reading import read_field, read_json
+from coplay.evaluation.partners.config import Order, PartnersConfig
+from coplay.evaluation.partners.diverse import make_diverse
+from coplay.evaluation.partners.planners import make_planners
+from coplay.evaluation.partners.rewards import make_rewards
 from coplay.games.registry import game_parts
 from coplay.training.config import RunConfig, TrainConfig
 from coplay.training.partner_packs import (
@@ -31,27 +34,8 @@ from coplay.training.trainer import Trainer, Watcher
 
 ASKED = "asked.json"
 """What a pack was made by, in its folder."""
-
-
-@dataclass(frozen=True)
-class PartnersConfig(Config):
-    """How many partners are made, and how."""
-
-    rules: PositiveInt = 20
-    """Partners made of rules with random parameters."""
-    selfplay_seeds: PositiveInt = 4
-    """Runs of PPO in self-play from which partners are taken."""
-    selfplay_steps: tuple[PositiveInt, ...] = (20_000, 100_000, 600_000)
-    """Game steps after which a partner is taken from each run: early, middle, late."""
-    copies: PositiveInt = 256
-    """Game copies played at once in those runs."""
-    seed: Seed = 0
-    """Seed of all randomness."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if list(self.selfplay_steps) != sorted(set(self.selfplay_steps)):
-            raise UserError("selfplay_steps must grow")
+TIMES = "times.json"
+"""Seconds that each family took, in its folder."""
 
 
 def make_partners(
@@ -75,6 +59,15 @@ def make_partners(
             f"the seats of {game_name} are not alike, so a partner could not take each of them: "
             "packs need a game whose seats can be renumbered, such as stag-hunt"
         )
+    if "rewards" in families and not made.event_names:
+        raise UserError(
+            f"{game_name} declares no events (Game.event_names): leave out the family 'rewards'"
+        )
+    if "planners" in families and (made.goals is None or not made.full_view):
+        raise UserError(
+            f"HOP needs a game that declares goals and shows everything; {game_name} does not: "
+            "leave out the family 'planners'"
+        )
     asked = {
         "game_name": game_name,
         "game": to_json(game),
@@ -84,10 +77,18 @@ def make_partners(
     if (folder / ABOUT).exists() or not _goes_on(folder / ASKED, asked):
         refuse_full(folder)
     write_json(folder / ASKED, asked)
+    order = Order(game_name, game, made, config, folder, watcher)
+    times = read_times(folder)
     found = {}
     for name in families:
         watcher.say(f"family '{name}'")
-        found[name] = MAKERS[name](game_name, game, made, config, folder, watcher)
+        began = time.monotonic()
+        found[name] = MAKERS[name](order)
+        seconds = round(time.monotonic() - began, 1)
+        times[name] = round(times.get(name, 0.0) + seconds, 1)
+        watcher.say(f"family '{name}': {len(found[name].hows)} partners in {seconds:.0f} s")
+        # Beside the pack and not in it: the same seed gives the same bytes of a pack.
+        write_json(folder / TIMES, times)
     return write_pack(folder, game_name, game, config.seed, found)
 
 
@@ -96,10 +97,16 @@ def _goes_on(path: Path, asked: dict[str, Any]) -> bool:
     return path.is_file() and read_json(path) == asked
 
 
-def make_rules(
-    game_name: str, game: Any, made: Game, config: PartnersConfig, folder: Path, watcher: Watcher
-) -> FamilyData:
+def read_times(folder: Path) -> dict[str, float]:
+    """Seconds that making each family took, all attempts together; empty if nobody knows."""
+    path = folder / TIMES
+    times = read_json(path) if path.is_file() else {}
+    return {str(name): read_field(times, name, float, str(path)) for name in times}
+
+
+def make_rules(order: Order) -> FamilyData:
     """Partners made of the game's building blocks; see `RuleParameters`."""
+    made, config = order.made, order.config
     drawn = draw_rules(made, config.rules, config.seed)
     hows = []
     for row in range(config.rules):
@@ -113,18 +120,17 @@ def make_rules(
     return FamilyData(arrays, hows)
 
 
-def make_selfplay(
-    game_name: str, game: Any, made: Game, config: PartnersConfig, folder: Path, watcher: Watcher
-) -> FamilyData:
+def make_selfplay(order: Order) -> FamilyData:
     """PPO in self-play with shared parameters: early, middle and late checkpoints of several runs
     (fictitious co-play)."""
+    config = order.config
     actors, hows = [], []
     for steps in config.selfplay_steps:
         settings = TrainConfig(
             player="ppo",
-            game_name=game_name,
+            game_name=order.game_name,
             learner=PPOConfig(parameters="shared", network=NETWORK),
-            game=game,
+            game=order.game,
             run=RunConfig(
                 steps=steps,
                 seeds=config.selfplay_seeds,
@@ -135,9 +141,9 @@ def make_selfplay(
                 episodes=1000,
             ),
         )
-        run = RunFolder(folder / "runs" / f"selfplay-{steps}")
+        run = RunFolder(order.folder / "runs" / f"selfplay-{steps}")
         if not run.exists() or run.read_summary() is None:
-            Trainer(settings, run.path, watcher, resume=run.exists()).run()
+            Trainer(settings, run.path, order.watcher, resume=run.exists()).run()
         trained = load_run(run.path)
         for seed in trained.seeds:
             _, state = trained.learner(0, seed)
@@ -146,5 +152,11 @@ def make_selfplay(
     return FamilyData(stack(actors), hows)
 
 
-MAKERS: dict[str, Callable[..., FamilyData]] = {"rules": make_rules, "selfplay": make_selfplay}
+MAKERS: dict[str, Callable[[Order], FamilyData]] = {
+    "rules": make_rules,
+    "selfplay": make_selfplay,
+    "rewards": make_rewards,
+    "diverse": make_diverse,
+    "planners": make_planners,
+}
 """Family -> what makes it."""

@@ -8,7 +8,8 @@ import pytest
 
 import coplay
 from coplay.core.errors import UserError
-from coplay.evaluation.partners.make import PartnersConfig, make_partners
+from coplay.evaluation.partners.config import PartnersConfig
+from coplay.evaluation.partners.make import make_partners
 from coplay.games.stag_hunt import StagHuntConfig
 from coplay.training.partner_packs import Pack, read_pack
 from coplay.training.trainer import Watcher
