@@ -6,11 +6,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from coplay.core.game import Game, ScriptedPolicy
-from coplay.core.player import Memory, Player, View
+from coplay.core.player import Insight, Memory, Player, View
 from coplay.nn import categorical
 from coplay.search.config import SearchConfig
 from coplay.search.known_policies import KnownPolicies
-from coplay.search.root import for_each_draw, mean_over_draws, search
+from coplay.search.root import for_each_draw, plan_of, search_trees
 
 
 class KnownPlanner(Player):
@@ -30,6 +30,11 @@ class KnownPlanner(Player):
     def act(
         self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
     ) -> tuple[Float[Array, "copy action"], Memory]:
+        return self.explain(game, key, view, memory)[:2]
+
+    def explain(
+        self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
+    ) -> tuple[Float[Array, "copy action"], Memory, Insight]:
         copies, legal = view.alive.shape[0], view.observation.legal
         trees = self.search.trees
         state = for_each_draw(view.state, trees)
@@ -37,5 +42,6 @@ class KnownPlanner(Player):
         simulator = KnownPolicies(
             self.policies, self.prior_policies, self.playouts, self.search.discount
         )
-        found = search(simulator, game, self.search, state, (), seeds)
-        return categorical.greedy(mean_over_draws(found, legal, trees), legal), memory
+        found = search_trees(simulator, game, self.search, state, (), seeds)
+        plan = plan_of(*found, legal, trees)
+        return categorical.greedy(plan.q, legal), memory, Insight(plan=plan)
