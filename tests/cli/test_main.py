@@ -205,7 +205,7 @@ def test_errors_about_existing_runs(trained: Path, capsys: Any, tmp_path: Path) 
         (["play", "--seating", f"{trained}@seed=4,ns,ns,ns"], "seeds"),
         (["play", "--seating", f"{trained}@seet=4,ns,ns,ns"], "seat=N"),
         (["play", "--seating", f"{trained}@seat=9,ns,ns,ns"], "nobody learned in seat 9"),
-        (["watch", str(trained), "--out", str(tmp_path / "e.mp4")], ".gif"),
+        (["watch", str(trained), "--out", str(tmp_path / "e.avi")], ".gif"),
     ]:
         assert call(*arguments) == 2, arguments
         assert message in " ".join(capsys.readouterr().err.split()), arguments
