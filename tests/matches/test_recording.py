@@ -1,14 +1,24 @@
 """Episodes with what the players thought."""
 
+from functools import partial
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import coplay
-from coplay.core.group import group_players
+from coplay.algorithms.hop.config import HOPConfig
+from coplay.algorithms.hop.learner import HOP
+from coplay.algorithms.hop.player import HOPPlayer
+from coplay.core.config import with_fields
+from coplay.core.group import Group, group_players
+from coplay.core.trajectory import seat_keys
 from coplay.matches.episodes import play_steps
-from coplay.matches.match import record_episode
+from coplay.matches.match import one_step, record_episode
 from coplay.matches.recording import EpisodeRecord, describe, flat_map, record_episodes
+from coplay.matches.rollout import new_table, seat_views
+from coplay.nn.networks import view_shape
 from coplay.training.players import make_player
 from tests.reports.thinker import Thinker, thought
 
@@ -98,3 +108,44 @@ def test_a_map_keeps_distances_of_codes_on_a_plane() -> None:
     apart = np.linalg.norm(codes[:, None] - codes[None], axis=-1)
     np.testing.assert_allclose(np.linalg.norm(flat[:, None] - flat[None], axis=-1), apart)
     assert flat_map(np.ones((1, 4))).shape == (1, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fields", [{}, {"search.resample": True}])
+def test_figures_are_those_of_the_planner_asked_with_the_same_key(fields: dict[str, bool]) -> None:
+    """The game is played on without recording, and HOP is asked before every step."""
+    planner = hop_player(fields)
+    players = [planner, make_player("ns", GAME), make_player("nh", GAME)]
+    groups = group_players(players)
+    (episode,) = record_episodes(GAME, players, 1, 3)
+    key, reset_key = jax.random.split(jax.random.key(3))
+    table = new_table(GAME, groups, reset_key, copies=1)
+    explain, step = jax.jit(Group.explain), jax.jit(one_step)
+    for record in episode.steps:
+        key, step_key = jax.random.split(key)
+        keys = seat_keys(jax.random.split(step_key, 3)[1], jnp.arange(GAME.seats))
+        seen = jax.vmap(GAME.observe)(table.state)
+        views = jax.tree.map(lambda x: x[:1], seat_views(GAME, table.state, seen, table))
+        _, _, asked = explain(groups[0], GAME, keys[:1], views, table.memory[0])
+        mine = record["seats"][0]
+        if mine["alive"]:
+            close = partial(np.testing.assert_allclose, atol=2e-4)
+            close(mine["belief"], asked.belief[0, 0])
+            close(mine["predicted"], asked.action[0, 0])
+            close(mine["value"], asked.value[0, 0])
+            for action in mine["legal"]:
+                close(mine["q"][action], asked.plan.q[0, 0, action])
+                assert mine["visits"][action] == asked.plan.visits[0, 0, action]
+            config = planner.config.search
+            assert sum(mine["visits"]) == config.draws * config.simulations
+            assert sum(node[1] for node in mine["tree"]) <= sum(mine["visits"])
+        table, action, _, _ = step(GAME, groups, step_key, table, jnp.zeros(1, bool))
+        for told, did in zip(record["seats"], action[0], strict=True):
+            assert not told["alive"] or told["action"] == did
+
+
+def hop_player(fields: dict[str, bool]) -> HOPPlayer:
+    tiny = {"network.hidden": (8,), "search.simulations": 6, "search.draws": 2, "search.depth": 3}
+    config = with_fields(HOPConfig(), tiny | fields)
+    hop = HOP(config=config, shape=view_shape(GAME), game_seats=3, seats=(0,), active=(0,))
+    return hop.player(jax.jit(lambda: hop.init(jax.random.key(3), jnp.arange(3)))(), 0)
