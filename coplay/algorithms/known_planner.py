@@ -8,12 +8,12 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from coplay.algorithms.ppo.player import PPOPlayer
 from coplay.algorithms.rules import RulePartner
 from coplay.core.game import Game, Observation, ScriptedPolicy, State
-from coplay.core.player import Memory, Player, View
+from coplay.core.player import Insight, Memory, Player, View
 from coplay.nn import categorical
 from coplay.nn.networks import Network, flatten
 from coplay.search.config import SearchConfig
 from coplay.search.known_policies import KnownPolicies
-from coplay.search.root import for_each_draw, mean_over_draws, search
+from coplay.search.root import for_each_draw, mean_over_draws, plan_of, search, search_trees
 from coplay.search.simulator import Hypothesis, Simulator
 
 
@@ -34,6 +34,11 @@ class KnownPlanner(Player):
     def act(
         self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
     ) -> tuple[Float[Array, "copy action"], Memory]:
+        return self.explain(game, key, view, memory)[:2]
+
+    def explain(
+        self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
+    ) -> tuple[Float[Array, "copy action"], Memory, Insight]:
         copies, legal = view.alive.shape[0], view.observation.legal
         trees = self.search.trees
         state = for_each_draw(view.state, trees)
@@ -41,8 +46,9 @@ class KnownPlanner(Player):
         simulator = KnownPolicies(
             self.policies, self.prior_policies, self.playouts, self.search.discount
         )
-        found = search(simulator, game, self.search, state, (), seeds)
-        return categorical.greedy(mean_over_draws(found, legal, trees), legal), memory
+        found = search_trees(simulator, game, self.search, state, (), seeds)
+        plan = plan_of(*found, legal, trees)
+        return categorical.greedy(plan.q, legal), memory, Insight(plan=plan)
 
 
 class KnownPartner(Simulator):

@@ -13,6 +13,7 @@ from coplay.evaluation.cross_play import cross_play as cross_play_of
 from coplay.games.registry import make_game
 from coplay.matches.episodes import Step, play_steps
 from coplay.matches.match import play_match
+from coplay.reports.replay import Order, Replay, make_replay
 from coplay.training.players import make_player
 from coplay.training.seating import split_seating
 
@@ -88,6 +89,34 @@ def episodes(
     game = make_game(game) if isinstance(game, str) else game
     _, groups = _seated(game, seating, greedy)
     return play_steps(game, groups, episodes, seed)
+
+
+def replay(
+    game: Game | str,
+    seating: str | Sequence[Entry],
+    episodes: int = 1,
+    seed: int = 0,
+    greedy: bool = False,
+    order: Order = "played",
+    full_trees: bool = False,
+) -> Replay:
+    """Play episodes and record what each player saw, believed, predicted, planned and did.
+
+    The replay shows itself in a notebook. `write` makes a page, JSON lines or a film of it.
+
+    order: "surprising" puts the episodes first in which predictions were worst. full_trees: keep
+        all nodes of the search trees, instead of those of two visits and more down to depth 4.
+    The other arguments are those of `coplay.play`.
+
+        coplay.replay("stag-hunt", "runs/hop,ns,ns,nh").write("replay.html")
+    """
+    use_cache()
+    _check(episodes, seed)
+    checked(Order, order, "order")
+    game = make_game(game) if isinstance(game, str) else game
+    entries = split_seating(seating_text(seating), game)
+    players = [make_player(entry, game, seat, greedy) for seat, entry in enumerate(entries)]
+    return make_replay(game, players, entries, episodes, seed, full_trees).ordered(order)
 
 
 def _seated(

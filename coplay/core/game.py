@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray, Shaped
 
 from coplay.core.errors import UserError
 from coplay.core.goals import Goals
+from coplay.core.layout import Layout
 
 State = Any  # a pytree of arrays, private to its game
 
@@ -220,6 +221,16 @@ class Game(eqx.Module):
         """Numbers beside the rewards that tell, from the last state of an episode, how it went:
         `won`, for instance, 1 or 0. Matches give their means."""
         return {}
+
+    @property
+    def action_moves(self) -> tuple[tuple[float, float] | None, ...]:
+        """[action] by how much it moves a player in a layout, (x, y); None: the game does not say.
+        For arrows of predicted actions and paths of plans."""
+        return (None,) * self.actions
+
+    def layout(self, state: State) -> Layout:
+        """Where everything is, for pages that draw it themselves."""
+        raise NotImplementedError
 
     def draw(self, state: State, cell: int = 48) -> np.ndarray:
         """A picture of a state as [pixel row, pixel column, RGB] uint8."""

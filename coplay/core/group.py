@@ -51,6 +51,17 @@ class Group(eqx.Module):
             axis_name=SEATS,
         )(self.player, keys, views, memory)
 
+    def explain(
+        self, game: Game, keys: Key[Array, " seat"], views: View, memory: Memory
+    ) -> tuple[Float[Array, "seat copy action"], Memory, Insight | None]:
+        """As `act`, and what the players thought."""
+        axis = None if self.shared else 0
+        return jax.vmap(
+            lambda player, key, view, mine: player.explain(game, key, view, mine),
+            in_axes=(axis, 0, 0, 0),
+            axis_name=SEATS,
+        )(self.player, keys, views, memory)
+
     def record(self, memory: Memory) -> Any:
         """What its players' learner is to know, [seat of the group, copy, ...]."""
         return jax.vmap(self.player.record, axis_size=len(self.seats))(memory)
@@ -110,8 +121,34 @@ def decide(
         out, new = group.act(game, keys[seats], group_views, mine)
         logits.append(out)
         memories.append(new)
+    return _in_order(groups, logits), tuple(memories)
+
+
+def explain_all(
+    game: Game,
+    groups: tuple[Group, ...],
+    keys: Key[Array, " seat"],
+    views: View,
+    memory: tuple[Memory, ...],
+) -> tuple[Float[Array, "seat copy action"], tuple[Memory, ...], tuple[Insight | None, ...]]:
+    """As `decide`, and what the players of each group thought."""
+    logits, memories, insights = [], [], []
+    for group, mine in zip(groups, memory, strict=True):
+        seats = np.array(group.seats)
+        group_views = jax.tree.map(lambda x, seats=seats: x[seats], views)
+        out, new, thought = group.explain(game, keys[seats], group_views, mine)
+        logits.append(out)
+        memories.append(new)
+        insights.append(thought)
+    return _in_order(groups, logits), tuple(memories), tuple(insights)
+
+
+def _in_order(
+    groups: tuple[Group, ...], logits: list[Float[Array, "_ copy action"]]
+) -> Float[Array, "seat copy action"]:
+    """What the groups gave, in the order of seats."""
     order = np.argsort(np.concatenate([group.seats for group in groups]))
-    return jnp.concatenate(logits)[order], tuple(memories)
+    return jnp.concatenate(logits)[order]
 
 
 def notice_all(

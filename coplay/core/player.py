@@ -39,18 +39,64 @@ class View(NamedTuple):
     last_reward: Float[Array, " copy"]
 
 
-class Insight(NamedTuple):
-    """What a player expects of its co-players when it decides, the next seat first.
+class SearchTrees(NamedTuple):
+    """Grown trees. Node 0 is the root; a child has a higher number than its parent.
 
-    goal: [copy, other, goal] probabilities of the goals the game declares; None: it has no beliefs.
+    visits, q, prior: [tree, node, action] how often an action was taken, its Q, and the probability
+        with which the model would take it. Q of an action not taken means nothing.
+    child: [tree, node, action] the node an action leads to; -1: none.
+    """
+
+    visits: Float[Array, "*batch tree node action"]
+    q: Float[Array, "*batch tree node action"]
+    prior: Float[Array, "*batch tree node action"]
+    child: Int[Array, "*batch tree node action"]
+
+
+class Plan(NamedTuple):
+    """What a player found by search when it decided.
+
+    q: [copy, action] the values it decided by.
+    visits: [copy, action] simulations that began with the action, over all trees.
+    trees: [copy, tree, ...] one tree for each sample of what the others are after.
+    """
+
+    q: Float[Array, "*batch copy action"]
+    visits: Float[Array, "*batch copy action"]
+    trees: SearchTrees
+
+
+class Candidates(NamedTuple):
+    """What a player tells apart in others: what its beliefs are about.
+
+    names: of the candidates. codes: [candidate, number] the code of each, if they have codes.
+    """
+
+    names: tuple[str, ...]
+    codes: Any = None
+
+
+class Insight(NamedTuple):
+    """What a player thinks when it decides. A part that it does not have is None. Co-players are in
+    the order of seats, the next seat first.
+
+    goal: [copy, other, goal] probabilities of the goals the game declares.
     action: [copy, other, action] probabilities of what they do in this step.
+    belief: [copy, other, candidate] probabilities of `Player.candidates`.
+    value: [copy] what it expects to get from here on, discounted.
+    plan: what its search found.
+    figures: name -> [copy] other numbers worth a look, such as the length of a context.
 
         for step in coplay.episodes("stag-hunt", "runs/hop,ns,ns,nh"):
             print(step.insights[0].goal)  # what the first player believes of the others
     """
 
-    goal: Float[Array, "*batch copy other goal"] | None
-    action: Float[Array, "*batch copy other action"]
+    goal: Float[Array, "*batch copy other goal"] | None = None
+    action: Float[Array, "*batch copy other action"] | None = None
+    belief: Float[Array, "*batch copy other candidate"] | None = None
+    value: Float[Array, "*batch copy"] | None = None
+    plan: Plan | None = None
+    figures: dict[str, Float[Array, "*batch copy"]] | None = None
 
 
 class Player(eqx.Module):
@@ -94,4 +140,15 @@ class Player(eqx.Module):
 
     def insight(self, game: Game, view: View, memory: Memory) -> Insight | None:
         """What it expects of the others, with the memory it decided by; None: nothing."""
+        return None
+
+    def explain(
+        self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
+    ) -> tuple[Float[Array, "copy action"], Memory, Insight | None]:
+        """As `act` with the same key, and all that it thought."""
+        logits, memory = self.act(game, key, view, memory)
+        return logits, memory, self.insight(game, view, memory)
+
+    def candidates(self, game: Game) -> Candidates | None:
+        """What `Insight.belief` is about; None: it has no such beliefs."""
         return None

@@ -56,6 +56,11 @@ def blend(colour: Colour, other: Colour, share: float) -> tuple[int, int, int]:
     return blended[0], blended[1], blended[2]
 
 
+def hexadecimal(colour: Colour) -> str:
+    """A colour as #RRGGBB."""
+    return "#" + "".join(f"{value:02X}" for value in _rgb(colour))
+
+
 def _rgb(colour: Colour) -> tuple[int, int, int]:
     if isinstance(colour, tuple):
         return colour

@@ -11,11 +11,12 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 from coplay.core.compilation import QUICK
 from coplay.core.errors import UserError
 from coplay.core.game import Game, State
-from coplay.core.group import Group, all_insights, notice_all
+from coplay.core.group import Group, explain_all, notice_all
 from coplay.core.player import Insight, View
 from coplay.core.trajectory import seat_keys, seat_uniforms
 from coplay.games.adapters.worker_game import WorkerGame
-from coplay.matches.rollout import Table, act_all, new_table
+from coplay.matches.rollout import Table, new_table, seat_views
+from coplay.nn import categorical
 
 
 class Step(NamedTuple):
@@ -25,8 +26,9 @@ class Step(NamedTuple):
     views: [seat] what each seat sees, without an axis of copies.
     probabilities: [seat, action] by which the actions were drawn. actions, rewards: [seat].
     alive: [seat] who was in the game before the step.
-    insights: [seat] what each player believes and predicts of the others, the next seat first; None
-        for players that expect nothing.
+    insights: [seat] what each player thought, see `Insight`; None for players that tell nothing.
+    realised: [seat] the goal that each seat realised in the step, -1: none; None where the game
+        declares no goals. events: [seat, event] what happened (`Game.events`), None likewise.
     over: the episode ended in this step.
     """
 
@@ -41,6 +43,8 @@ class Step(NamedTuple):
     insights: list[Insight | None]
     over: bool
     after: State
+    realised: Int[np.ndarray, " seat"] | None = None
+    events: Float[np.ndarray, "seat event"] | None = None
 
 
 def play_steps(
@@ -83,12 +87,14 @@ def _step(
     game: Game, groups: tuple[Group, ...], key: PRNGKeyArray, table: Table
 ) -> tuple[Table, dict[str, Any]]:
     """One step of the only copy, without a reset; and what a `Step` is made of."""
-    streams = jnp.arange(game.seats)
+    streams, before, goals = jnp.arange(game.seats), table.state, game.goals
     step_key, act_key, choice_key = jax.random.split(key, 3)
     uniform = seat_uniforms(choice_key, streams, 1)
     keys = seat_keys(act_key, streams)
-    _, action, log_policy, views, memory = act_all(game, groups, keys, uniform, table)
-    insights = all_insights(game, groups, views, memory)
+    views = seat_views(game, table.state, jax.vmap(game.observe)(table.state), table)
+    logits, memory, insights = explain_all(game, groups, keys, views, table.memory)
+    log_policy = categorical.log_policy(logits, views.observation.legal)
+    action = categorical.sample(uniform, log_policy).T
     alive = jax.vmap(game.alive)(table.state)
     state, outcome = jax.vmap(game.step)(jax.random.split(step_key, 1), table.state, action)
     over = outcome.truncated | ~jnp.any(jax.vmap(game.alive)(state), axis=1)
@@ -104,11 +110,13 @@ def _step(
     )
     return table, {
         "views": views,
-        "probabilities": jnp.exp(log_policy),
+        "probabilities": jnp.swapaxes(jnp.exp(log_policy), 0, 1),
         "actions": action,
         "rewards": outcome.reward,
         "alive": alive,
         "insights": insights,
+        "realised": None if goals is None else jax.vmap(goals.realised)(before, state)[0],
+        "events": jax.vmap(game.events)(before, state)[0] if game.event_names else None,
         "over": over,
     }
 
@@ -117,6 +125,7 @@ def _shown_step(
     game: Game, groups: tuple[Group, ...], before: Table, after: Table, shown: dict[str, Any]
 ) -> Step:
     """What `_step` gave, without the axis of copies and seat by seat."""
+    shown = jax.device_get(shown)
     insights: list[Insight | None] = [None] * game.seats
     for group, found in zip(groups, shown["insights"], strict=True):
         for row, seat in enumerate(group.seats):
@@ -131,6 +140,8 @@ def _shown_step(
         insights=insights,
         over=bool(shown["over"][0]),
         after=_single(after.state),
+        realised=shown["realised"],
+        events=shown["events"],
         **{name: np.asarray(shown[name][0]) for name in parts},
     )
 

@@ -1,4 +1,4 @@
-"""A played episode as a film: a GIF, or frames of text for the terminal.
+"""A played episode as a film: a GIF, an MP4, or frames of text for the terminal.
 
 Both are given what was played in one game copy: T + 1 states, and the T joint actions and rewards
 between them. Frame t shows state t with the actions that led to it and the rewards so far.
@@ -6,6 +6,8 @@ between them. Frame t shows state t with the actions that led to it and the rewa
 
 import math
 import os
+import shutil
+import subprocess
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -194,6 +196,37 @@ def write_gif(path: str | os.PathLike[str], frames: Sequence[np.ndarray], fps: f
             loop=0,
             optimize=True,
         )
+
+
+def write_mp4(path: str | os.PathLike[str], frames: Sequence[np.ndarray], fps: float = 3) -> None:
+    """Writes pictures as a film by the program ffmpeg. The arguments are those of `write_gif`."""
+    if not frames:
+        raise UserError("there are no frames to write as a film")
+    program = shutil.which("ffmpeg")
+    if program is None:
+        raise UserError(
+            f"{path}: an MP4 film is written by the program ffmpeg, which is not installed: "
+            "install it, or write a .gif"
+        )
+    # The common pixel format needs even sizes.
+    height, width = (size + size % 2 for size in frames[0].shape[:2])
+    with replacing(path) as partial:
+        command = [program, "-y", "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24"]
+        command += ["-s", f"{width}x{height}", "-r", str(fps), "-i", "-", "-f", "mp4"]
+        command += ["-pix_fmt", "yuv420p", str(partial)]
+        padded = (
+            np.pad(
+                frame,
+                ((0, height - frame.shape[0]), (0, width - frame.shape[1]), (0, 0)),
+                constant_values=255,
+            )
+            for frame in frames
+        )
+        given = b"".join(np.ascontiguousarray(frame).tobytes() for frame in padded)
+        done = subprocess.run(command, input=given, capture_output=True, check=False)
+        if done.returncode:
+            words = done.stderr.decode(errors="replace").strip().splitlines()
+            raise UserError(f"{path}: ffmpeg failed: {words[-1] if words else 'no reason given'}")
 
 
 def _with_palette(frames: Sequence[np.ndarray]) -> list[Image.Image]:

@@ -12,13 +12,16 @@ from rich.text import Text
 from coplay.core.errors import UserError, WorkerFailed
 from coplay.core.game import Game
 from coplay.core.group import group_players
+from coplay.core.player import Player
 from coplay.core.reading import read_field, read_json, shown, shown_in_line
 from coplay.evaluation.audits.checks import Audit
 from coplay.games.adapters.trusted import naming
 from coplay.games.adapters.worker_game import WorkerGame
 from coplay.matches.match import RecordedEpisode, play_match, record_episode
+from coplay.matches.recording import EpisodeRecord
 from coplay.reports.curves import learning_curve
-from coplay.reports.episode import frames, terminal, write_gif
+from coplay.reports.episode import frames, terminal, write_gif, write_mp4
+from coplay.reports.replay import Order, Replay, make_replay
 from coplay.training.players import make_player
 from coplay.training.records import read_rows
 from coplay.training.run import Run, RunFolder, load_run
@@ -168,11 +171,24 @@ def one_episode(
     run: Run, seating: str, seed: int, greedy: bool
 ) -> tuple[Game, list[str], RecordedEpisode]:
     """An episode of a run's players, or of others in the run's game."""
+    labels, players = seated(run, seating, greedy)
+    return run.game, labels, record_episode(run.game, group_players(players), seed)
+
+
+def seated(run: Run, seating: str, greedy: bool) -> tuple[list[str], list[Player]]:
+    """Who plays in a run's game, by name: its own players unless a seating says otherwise."""
     game = run.game
     entries = split_seating(seating, game) if seating else run.entries
     players = [make_player(entry, game, seat, greedy) for seat, entry in enumerate(entries)]
-    labels = [shown_in_line(entry) for entry in entries]
-    return game, labels, record_episode(game, group_players(players), seed)
+    return [shown_in_line(entry) for entry in entries], players
+
+
+def replay_of(
+    run: Run, seating: str, episodes: int, seed: int, greedy: bool, full_trees: bool, order: Order
+) -> Replay:
+    """A replay of a run's players, or of others in the run's game."""
+    labels, players = seated(run, seating, greedy)
+    return make_replay(run.game, players, labels, episodes, seed, full_trees).ordered(order)
 
 
 def write_episode(
@@ -183,17 +199,23 @@ def write_episode(
     greedy: bool = False,
     fps: float = 3.0,
 ) -> None:
-    """An episode as a GIF."""
-    if path.suffix.lower() != ".gif":
-        raise UserError(f"--out {path}: a film is written as .gif")
+    """An episode as a film, by the ending of the path: .gif or .mp4."""
+    write = {".gif": write_gif, ".mp4": write_mp4}[path.suffix.lower()]
     game, labels, episode = one_episode(run, seating, seed, greedy)
     pictures = frames(game, episode.states, episode.rewards, labels, actions=episode.actions)
-    write_gif(path, pictures, fps)
+    write(path, pictures, fps)
 
 
 def show_episode(run: Run, seating: str, seed: int, greedy: bool, fps: float) -> None:
-    """An episode in the terminal, frame after frame; without a terminal all frames at once."""
+    """An episode in the terminal."""
     game, labels, episode = one_episode(run, seating, seed, greedy)
+    show_frames(game, labels, episode, fps)
+
+
+def show_frames(
+    game: Game, labels: list[str], episode: RecordedEpisode | EpisodeRecord, fps: float
+) -> None:
+    """An episode in the terminal, frame after frame; without a terminal all frames at once."""
     texts = terminal(game, episode.states, episode.rewards, episode.actions, labels)
     console = PlainConsole()
     for text in texts:

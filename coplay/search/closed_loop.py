@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, UInt32
 
 from coplay.core.game import Game, State
+from coplay.core.player import SearchTrees
 from coplay.search import mctx_backend as mctx_trees
 from coplay.search.config import SearchConfig
 from coplay.search.selection import Rules
@@ -22,7 +23,7 @@ from coplay.search.simulator import (
     co_player_cdf,
     own_view,
 )
-from coplay.search.tree import Evaluation, Model, StepOutput, best_q, grow
+from coplay.search.tree import Evaluation, Model, StepOutput, as_search_trees, best_q, grow
 
 
 def closed_loop(
@@ -32,7 +33,7 @@ def closed_loop(
     state: State,
     hypothesis: Hypothesis,
     seed: UInt32[Array, " tree"],
-) -> RootValues:
+) -> tuple[RootValues, SearchTrees]:
     """Search from every state [tree]; see `SearchConfig`."""
     position, observation = begin(simulator, game, state, hypothesis, seed)
     root = Evaluation(*simulator.evaluate(game, own_view(observation), state, hypothesis))
@@ -72,6 +73,7 @@ def closed_loop(
         theirs = mctx_trees.grow_mctx(key, model, root, position, legal, rules)
         summary = theirs.summary()
         q = summary.qvalues if config.backup == "mean" else mctx_trees.best_q(theirs)
-        return RootValues(q, summary.visit_counts)
+        return RootValues(q, summary.visit_counts), mctx_trees.as_search_trees(theirs)
     tree = grow(model, root, position, legal, rules)
-    return RootValues(tree.q[0] if config.backup == "mean" else best_q(tree), tree.visits[0])
+    q = tree.q[0] if config.backup == "mean" else best_q(tree)
+    return RootValues(q, tree.visits[0]), as_search_trees(tree, rules)

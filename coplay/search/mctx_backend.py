@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from coplay.core.errors import UserError, how_to_install
+from coplay.core.player import SearchTrees
 from coplay.search.selection import FIRST, Rules
 from coplay.search.tree import Embedding, Evaluation, Model
 
@@ -80,6 +81,14 @@ def grow_mctx(
         max_depth=rules.depth,
         invalid_actions=(~legal).astype(jnp.float32),
     )
+
+
+def as_search_trees(tree: Any) -> SearchTrees:
+    """As `coplay.search.tree.as_search_trees`, of a tree of mctx."""
+    nodes = jnp.arange(tree.node_values.shape[1])
+    q = jax.vmap(lambda one: jax.vmap(one.qvalues)(nodes))(tree)
+    prior = jax.nn.softmax(tree.children_prior_logits, axis=-1)
+    return SearchTrees(tree.children_visits.astype(q.dtype), q, prior, tree.children_index)
 
 
 def _scores(tree: Any, node: Int[Array, ""], rules: Rules) -> Float[Array, " action"]:

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from coplay.core.game import Game, State
+from coplay.core.player import SearchTrees
 from coplay.search.config import SearchConfig
 from coplay.search.selection import FIRST
 from coplay.search.simulator import (
@@ -70,7 +71,7 @@ def open_loop(
     state: State,
     hypothesis: Hypothesis,
     seed: UInt32[Array, " tree"],
-) -> RootValues:
+) -> tuple[RootValues, SearchTrees]:
     """Search from every state [tree]; PUCT only."""
     start, observation = begin(simulator, game, state, hypothesis, seed)
     first = own_view(observation)
@@ -112,8 +113,10 @@ def open_loop(
         return _learn(statistics, walk, number + 1)
 
     statistics = jax.lax.fori_loop(0, config.simulations_per_tree, simulate, statistics)
-    visits, total = statistics.visits[:, 0], statistics.total[:, 0]
-    return RootValues(total / jnp.maximum(visits, 1.0), visits)
+    visits = statistics.visits
+    q = statistics.total / jnp.maximum(visits, 1.0)
+    grown = SearchTrees(visits, q, statistics.prior, statistics.child)
+    return RootValues(q[:, 0], visits[:, 0]), grown
 
 
 def _onward(

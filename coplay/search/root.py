@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, UInt32
 
 from coplay.core.game import Game, State
+from coplay.core.player import Plan, SearchTrees
 from coplay.search.closed_loop import closed_loop
 from coplay.search.config import SearchConfig
 from coplay.search.open_loop import open_loop
@@ -33,6 +34,18 @@ def search(
     seed: UInt32[Array, " tree"],
 ) -> RootValues:
     """Search from every state [tree]."""
+    return search_trees(simulator, game, config, state, hypothesis, seed)[0]
+
+
+def search_trees(
+    simulator: Simulator,
+    game: Game,
+    config: SearchConfig,
+    state: State,
+    hypothesis: Hypothesis,
+    seed: UInt32[Array, " tree"],
+) -> tuple[RootValues, SearchTrees]:
+    """As `search`, with the trees. What is not used of them costs nothing in a compiled program."""
     simulator = simulator.prepared(game)
     return (open_loop if config.resample else closed_loop)(
         simulator, game, config, state, hypothesis, seed
@@ -51,6 +64,15 @@ def mean_over_draws(
     known = legal & (number > 0)
     least = jnp.min(jnp.where(known, mean, jnp.inf), axis=-1, keepdims=True)
     return jnp.where(known, mean, jnp.where(jnp.isfinite(least), least, 0.0))
+
+
+def plan_of(
+    found: RootValues, trees: SearchTrees, legal: Bool[Array, "copy action"], draws: int
+) -> Plan:
+    """What a search tells of a decision; trees are [draw * copy]."""
+    visits = jnp.sum(found.visits.reshape(draws, *legal.shape), axis=0)
+    each = jax.tree.map(lambda x: jnp.swapaxes(x.reshape(draws, -1, *x.shape[1:]), 0, 1), trees)
+    return Plan(mean_over_draws(found, legal, draws), visits, each)
 
 
 def boltzmann(

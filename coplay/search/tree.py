@@ -24,6 +24,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from coplay.core.numerics import sum_in_order
+from coplay.core.player import SearchTrees
 from coplay.search.partial_batch import any_in_batch, call_where
 from coplay.search.selection import (
     SAFE,
@@ -239,6 +240,16 @@ def best_q(tree: Tree) -> Float[Array, "tree action"]:
 
     value = jax.lax.fori_loop(0, nodes - 1, one_node, tree.raw)
     return jnp.where(visited[0], q_of(jnp.int32(0), value), 0.0)
+
+
+def as_search_trees(tree: Tree, rules: Rules) -> SearchTrees:
+    """The trees as others see them, [tree, node, ...]."""
+    child = jnp.where(tree.child < UNVISITED, -2 - tree.child, tree.child)
+    prior = tree.rows[..., : tree.actions]
+    if rules.kind == "gumbel":
+        prior = jax.nn.softmax(prior, axis=-1)
+    parts = (tree.visits, tree.q, prior, child)
+    return SearchTrees(*(jnp.swapaxes(x, 0, 1) for x in parts))
 
 
 # --- down ----------------------------------------------------------------------------------------

@@ -101,6 +101,15 @@ def test_watch(trained: Path, tmp_path: Path, capsys: Any) -> None:
     assert call("watch", str(trained)) == 0
     shown = capsys.readouterr().out
     assert "t 0/35" in shown and "reward" in shown
+    page, against = tmp_path / "replay.html", ("--against", "ns,nh,random")
+    assert call("watch", str(trained), *against, "--out", str(page)) == 0
+    assert "Content-Security-Policy" in page.read_text()
+    capsys.readouterr()
+    assert call("watch", str(trained), *against, "--pick", "surprising") == 2
+    assert "no player of this seating predicts" in " ".join(capsys.readouterr().err.split())
+    assert call("watch", str(trained), *against, "--json") == 0
+    about, *steps = map(json.loads, capsys.readouterr().out.splitlines())
+    assert about["kind"] == "replay" and steps[-1]["kind"] == "end"
 
 
 def test_list(trained: Path, capsys: Any) -> None:
@@ -205,7 +214,7 @@ def test_errors_about_existing_runs(trained: Path, capsys: Any, tmp_path: Path) 
         (["play", "--seating", f"{trained}@seed=4,ns,ns,ns"], "seeds"),
         (["play", "--seating", f"{trained}@seet=4,ns,ns,ns"], "seat=N"),
         (["play", "--seating", f"{trained}@seat=9,ns,ns,ns"], "nobody learned in seat 9"),
-        (["watch", str(trained), "--out", str(tmp_path / "e.mp4")], ".gif"),
+        (["watch", str(trained), "--out", str(tmp_path / "e.avi")], ".gif"),
     ]:
         assert call(*arguments) == 2, arguments
         assert message in " ".join(capsys.readouterr().err.split()), arguments

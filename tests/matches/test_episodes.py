@@ -43,7 +43,8 @@ def test_what_players_expect_is_told() -> None:
     game = coplay.make_game("identity", players=3, horizon=1)
     (step,) = coplay.episodes(game, ["random", Expecting(), "random"])
     assert step.insights[0] is None and step.insights[2] is None
-    assert step.insights[1] is not None and step.insights[1].action.shape == (2, game.actions)
+    assert step.insights[1] is not None and step.insights[1].action is not None
+    assert step.insights[1].action.shape == (2, game.actions)
 
 
 def test_errors_come_when_it_is_called() -> None:

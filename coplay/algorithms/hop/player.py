@@ -11,7 +11,7 @@ from coplay.algorithms.hop.config import HOPConfig
 from coplay.core.errors import UserError
 from coplay.core.game import Game, State
 from coplay.core.goals import Goals
-from coplay.core.player import Insight, Memory, Player, View
+from coplay.core.player import Candidates, Insight, Memory, Plan, Player, View
 from coplay.models import belief as beliefs
 from coplay.models.goal_simulator import (
     GoalHypothesis,
@@ -24,7 +24,7 @@ from coplay.models.personas import NO_PERSONA, PersonaSeed
 from coplay.models.random_goal import WithRandomGoal, with_random_goal
 from coplay.nn import categorical
 from coplay.nn.networks import Network, ViewShape, flatten
-from coplay.search.root import boltzmann, for_each_draw, mean_over_draws, search
+from coplay.search.root import boltzmann, for_each_draw, plan_of, search_trees
 
 
 class HOPMemory(NamedTuple):
@@ -98,8 +98,15 @@ class HOPPlayer(Player):
     def act(
         self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
     ) -> tuple[Float[Array, "copy action"], Memory]:
+        return self.decide(game, key, view, memory)[:2]
+
+    def decide(
+        self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
+    ) -> tuple[Float[Array, "copy action"], Memory, Plan | None]:
+        """Logits, the new memory, and the plan if it searches."""
         refuse_partial_views(game)
         config = self.config
+        plan = None
         if not config.direct_om:
             prior = self.prior(game, view.state, memory)
             fresh = jnp.ones_like(view.alive) if not config.belief.intra else view.time == 0
@@ -108,15 +115,15 @@ class HOPPlayer(Player):
         if config.planner == "none":
             logits = self.actor(self.situation(game, view, memory, persona))
         else:
-            q = self.plan(game, key, view, memory, persona)
+            plan = self.plan(game, key, view, memory, persona)
             how, legal = config.search, view.observation.legal
             beta = jnp.where(persona == NO_PERSONA, how.beta, config.personas.beta)[:, None]
-            logits = boltzmann(q, legal, beta, how.normalise_q)
+            logits = boltzmann(plan.q, legal, beta, how.normalise_q)
         # The random persona.
         logits = jnp.where((persona == self.shape.personas)[:, None], 0.0, logits)
         if self.greedy:
             logits = categorical.greedy(logits, view.observation.legal)
-        return logits, memory
+        return logits, memory, plan
 
     def situation(
         self, game: Game, view: View, memory: Memory, persona: Int[Array, " copy"]
@@ -135,7 +142,7 @@ class HOPPlayer(Player):
         view: View,
         memory: Memory,
         persona: Int[Array, " copy"],
-    ) -> Float[Array, "copy action"]:
+    ) -> Plan:
         """Q of every action: the mean of one search per sample of goals, or one search for all
         samples. Trees are [draw * copy]."""
         config, copies = self.config, view.alive.shape[0]
@@ -165,8 +172,8 @@ class HOPPlayer(Player):
             random_goal=config.random_goal,
             guides=config.personas.guides,
         )
-        found = search(simulator, game, config.search, state, hypothesis, seeds)
-        return mean_over_draws(found, view.observation.legal, trees)
+        found = search_trees(simulator, game, config.search, state, hypothesis, seeds)
+        return plan_of(*found, view.observation.legal, trees)
 
     # --- believing -----------------------------------------------------------------------------
 
@@ -213,6 +220,20 @@ class HOPPlayer(Player):
         log_probs = self.predicted(game, view.state)
         action = jnp.sum(memory.belief[..., None] * jnp.exp(log_probs), axis=2)
         return Insight(memory.belief[..., : self.shape.goals], action)
+
+    def explain(
+        self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
+    ) -> tuple[Float[Array, "copy action"], Memory, Insight]:
+        logits, memory, plan = self.decide(game, key, view, memory)
+        insight = self.insight(game, view, memory)._replace(
+            belief=None if self.config.direct_om else memory.belief,
+            value=self.critic(self.situation(game, view, memory, self.persona(view)))[..., 0],
+            plan=plan,
+        )
+        return logits, memory, insight
+
+    def candidates(self, game: Game) -> Candidates | None:
+        return None if self.config.direct_om else Candidates(self.goals(game).names)
 
     def predicted(self, game: Game, state: State) -> Float[Array, "copy other goal action"]:
         """Log-probabilities of the actions of each co-player in `state`, for each of its goals."""

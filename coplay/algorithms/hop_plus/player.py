@@ -10,15 +10,15 @@ from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
 
 from coplay.algorithms.hop_plus.config import HopPlusConfig
 from coplay.core.game import Game, State, require_horizon
-from coplay.core.player import SEATS, Insight, Memory, Player, View
+from coplay.core.player import SEATS, Candidates, Insight, Memory, Plan, Player, View
 from coplay.models.code_simulator import CodeSimulator, with_codes
 from coplay.models.goal_codes import GoalModel
-from coplay.models.goal_inference import Code
+from coplay.models.goal_inference import Code, Prototypes
 from coplay.models.world_model import WorldModel
 from coplay.models.world_model_game import ImaginedGame, imagined_state
 from coplay.nn import categorical
 from coplay.nn.networks import Network, flatten
-from coplay.search.root import boltzmann, for_each_draw, mean_over_draws, search
+from coplay.search.root import boltzmann, for_each_draw, plan_of, search_trees
 
 
 class HopPlusMemory(NamedTuple):
@@ -89,26 +89,38 @@ class HopPlusPlayer(Player):
     def act(
         self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
     ) -> tuple[Float[Array, "copy action"], Memory]:
-        config = self.config
+        return self.decide(game, key, view, memory)[:2]
+
+    def decide(
+        self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
+    ) -> tuple[Float[Array, "copy action"], Memory, Plan | None]:
+        """Logits, the new memory, and the plan if it searches."""
+        config, plan = self.config, None
         code = self.infer(memory, self.see(game, view))
         memory = memory._replace(z=code.mean)
         legal = view.observation.legal
         if config.planner == "none" or not self.plans:
-            observation = view.observation
-            if config.goals.use != "none":
-                alive = jax.vmap(game.alive)(view.state)[:, 1:]
-                features = with_codes(observation.features, code.mean[:, 1:], alive)
-                observation = observation._replace(features=features)
-            logits = self.actor(flatten(observation, self.identity))
+            logits = self.actor(self.situation(game, view, memory))
         else:
             code_key, seed_key = jax.random.split(key)
             z = self.sample_codes(code_key, memory, code)
-            q = self.plan(game, seed_key, view, z, code.mean[:, 1:])
+            plan = self.plan(game, seed_key, view, z, code.mean[:, 1:])
             how = config.search
-            logits = boltzmann(q, legal, how.beta, how.normalise_q)
+            logits = boltzmann(plan.q, legal, how.beta, how.normalise_q)
         if self.greedy:
             logits = categorical.greedy(logits, legal)
-        return logits, memory
+        return logits, memory, plan
+
+    def situation(
+        self, game: Game, view: View, memory: HopPlusMemory
+    ) -> Float[Array, "copy input"]:
+        """What actor and critic see: the ego view, the others' codes, and the identity."""
+        observation = view.observation
+        if self.config.goals.use != "none":
+            alive = jax.vmap(game.alive)(view.state)[:, 1:]
+            features = with_codes(observation.features, memory.z[:, 1:], alive)
+            observation = observation._replace(features=features)
+        return flatten(observation, self.identity)
 
     def sample_codes(
         self, key: PRNGKeyArray, memory: HopPlusMemory, code: Code
@@ -126,7 +138,7 @@ class HopPlusPlayer(Player):
         view: View,
         z: Float[Array, "draw copy other code"],
         known: Float[Array, "copy other code"],
-    ) -> Float[Array, "copy action"]:
+    ) -> Plan:
         """Q of every action: the mean of one search per sample of codes. Trees are [draw * copy].
         known: the codes as inferred."""
         config, copies, draws = self.config, view.alive.shape[0], self.config.search.draws
@@ -147,8 +159,9 @@ class HopPlusPlayer(Player):
             jnp.tile(known, (draws, 1, 1)),
             config.goals.use != "none",
         )
-        found = search(simulator, playing, config.search_config(game.actions), state, (), seeds)
-        return mean_over_draws(found, view.observation.legal, draws)
+        how = config.search_config(game.actions)
+        found = search_trees(simulator, playing, how, state, (), seeds)
+        return plan_of(*found, view.observation.legal, draws)
 
     def notice(
         self, game: Game, view: View, after: State, over: Bool[Array, " copy"], memory: Memory
@@ -176,3 +189,24 @@ class HopPlusPlayer(Player):
         return Insight(
             None, jnp.exp(self.goals.predict_actions(self.goals.see(others), z, others.legal))
         )
+
+    def explain(
+        self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
+    ) -> tuple[Float[Array, "copy action"], Memory, Insight]:
+        logits, memory, plan = self.decide(game, key, view, memory)
+        belief, inference = None, self.goals.inference
+        if self.candidates(game) is not None:
+            assert isinstance(inference, Prototypes)
+            belief = inference.weights(memory.goals[:, 1:])
+        insight = self.insight(game, view, memory)._replace(
+            belief=belief, value=self.critic(self.situation(game, view, memory))[..., 0], plan=plan
+        )
+        return logits, memory, insight
+
+    def candidates(self, game: Game) -> Candidates | None:
+        """The prototypes, if codes are inferred by them."""
+        inference = self.goals.inference
+        if not isinstance(inference, Prototypes) or self.config.goals.use != "inferred":
+            return None
+        names = tuple(f"prototype {index}" for index in range(inference.numbers.shape[-2]))
+        return Candidates(names, inference.codes)

@@ -12,9 +12,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from coplay.core.game import Game
-from coplay.core.player import SEATS, Memory, Player, View
+from coplay.core.player import SEATS, Insight, Memory, Player, View
 from coplay.nn import categorical
-from coplay.nn.generated_weights import Generated, Heads
+from coplay.nn.generated_weights import Generated, Heads, squared_length
 from coplay.nn.global_state import global_state_of_one
 from coplay.nn.hypernetwork import ContextNetwork, next_context, team_mean
 from coplay.nn.layer_norm import LayerNormNetwork
@@ -154,6 +154,25 @@ class MAPPOPlayer(Player):
         if self.greedy:
             logits = categorical.greedy(logits, view.observation.legal)
         return logits, memory
+
+    def explain(
+        self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
+    ) -> tuple[Float[Array, "copy action"], Memory, Insight | None]:
+        """Of a hypernetwork: how long the context is, how far it moved since the last step of the
+        episode, and how long the increment of the weights is."""
+        logits, after = self.act(game, key, view, memory)
+        if self.hyper is None:
+            return logits, after, None
+        moved = jnp.where((view.time == 0)[:, None], 0.0, after.latent - memory.latent)
+        figures = {
+            "length of the context": jnp.linalg.norm(after.latent, axis=-1),
+            "drift of the context": jnp.linalg.norm(moved, axis=-1),
+        }
+        heads = self.hyper.heads
+        if heads is not None:
+            length = jnp.sqrt(squared_length(heads.products(heads), after.latent))
+            figures["‖Δθ‖ of the actor"] = length
+        return logits, after, Insight(figures=figures)
 
     def record(self, memory: Memory) -> MAPPOMemory | None:
         """All that it remembers, if it learns: learning begins in the midst of rollouts."""

@@ -391,7 +391,7 @@ def _keep(game: Game, groups: tuple[Group, ...], trajectory: Trajectory) -> Kept
 def _prediction_metrics(game: Game, kept: KeptSteps) -> Played:
     """What was played, [time, unit], with what was expected compared to what turned out."""
     belief = believed = predicted = acted = best = None
-    if kept.insight is not None:
+    if kept.insight is not None and kept.insight.action is not None:
         right = jnp.argmax(kept.insight.action, axis=-1) == kept.action
         predicted, acted = jnp.sum(right & kept.alive, axis=-1), jnp.sum(kept.alive, axis=-1)
         best = jnp.sum(jnp.where(kept.alive, kept.oracle, 0.0), axis=-1)

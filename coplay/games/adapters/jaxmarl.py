@@ -24,7 +24,14 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from coplay.core.config import Config, PositiveInt, only_if
 from coplay.core.errors import UserError, how_to_install, unknown
 from coplay.core.game import Game, Observation, Outcome
-from coplay.games.adapters.jaxmarl_drawing import Scene, draw_scene, scene_of, text_scene
+from coplay.core.layout import Layout
+from coplay.games.adapters.jaxmarl_drawing import (
+    Scene,
+    draw_scene,
+    lay_out_scene,
+    scene_of,
+    text_scene,
+)
 from coplay.games.adapters.jaxmarl_kinds import KINDS, REFUSED, EnvStep, Kind
 from coplay.games.adapters.trusted import require_installed
 
@@ -196,6 +203,9 @@ class JaxmarlGame(Game):
 
     def draw(self, state: JaxmarlState, cell: int = 48) -> np.ndarray:
         return draw_scene(self._scene(state), cell)
+
+    def layout(self, state: JaxmarlState) -> Layout:
+        return lay_out_scene(self._scene(state))
 
     def text(self, state: JaxmarlState) -> str:
         return text_scene(self._scene(state))

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coplay.games.drawing import FLOOR, INK, Colour, Pen
+from coplay.core.layout import Layout, PlacedThing
+from coplay.games.drawing import FLOOR, INK, Colour, Pen, hexadecimal
 
 WIDE, ROWS, COLUMNS = 8, 21, 43  # cells across a picture; letters down and across a text
 
@@ -67,6 +68,24 @@ def draw_scene(scene: Scene, cell: int) -> np.ndarray:
         elif there:
             pen.ellipse(x, y, radius, radius, scene.colour[index])
     return pen.picture()
+
+
+def lay_out_scene(scene: Scene) -> Layout:
+    """Where the things of a scene are; units that left are not there."""
+    scale = WIDE / (scene.high - scene.low)
+    things: list[PlacedThing] = []
+    players: list[tuple[float, float, float] | None] = [None] * (1 + max(scene.seat, default=-1))
+    for index in np.argsort(-scene.radius, kind="stable"):
+        x = float(scene.position[index, 0] - scene.low) * scale
+        y = float(scene.high - scene.position[index, 1]) * scale
+        radius, seat = max(float(scene.radius[index]) * scale, 0.06), scene.seat[index]
+        if not scene.there[index]:
+            continue
+        if seat >= 0:
+            players[seat] = (x, y, max(radius, 0.15))
+        else:
+            things.append(PlacedThing(hexadecimal(scene.colour[index]), x, y, 2 * radius))
+    return Layout(WIDE, WIDE, things, players)
 
 
 def text_scene(scene: Scene) -> str:

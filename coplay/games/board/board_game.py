@@ -18,7 +18,8 @@ from coplay.core.config import Config, Range, only_if
 from coplay.core.errors import UserError
 from coplay.core.game import Game, Observation, State, seat_plane_names
 from coplay.core.grid import MOVES
-from coplay.games.board.drawing import Icon, draw_board, text_board
+from coplay.core.layout import Icon, Layout
+from coplay.games.board.drawing import draw_board, lay_out_board, text_board
 from coplay.games.board.walls import (
     UNREACHABLE,
     WallMaps,
@@ -311,6 +312,16 @@ class BoardGame(Game):
             cell,
             self.ground,
         )
+
+    def layout(self, state: State) -> Layout:
+        icons = [(spot, icon) for spot, icon, _ in self.things(state)]
+        config = self.config
+        return lay_out_board(config.height, config.width, *self._walls_and_players(state, icons))
+
+    @property
+    def action_moves(self) -> tuple[tuple[float, float] | None, ...]:
+        moves = [(float(right), float(down)) for down, right in MOVES]
+        return (*moves, *[(0.0, 0.0)] * (self.actions - 4))
 
     def text(self, state: State) -> str:
         """A state as lines of text: letters for things, numbers for players, # walls, · empty."""

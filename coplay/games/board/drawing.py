@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
 
+from coplay.core.layout import Icon, Layout, PlacedThing
 from coplay.games.drawing import (
     FAINT_INK,
     FLOOR,
@@ -28,9 +29,6 @@ from coplay.games.drawing import (
 )
 
 # --- things on a board -------------------------------------------------------------------------
-
-Icon = Callable[[Pen, float, float, float], None]
-"""(pen, x, y, size): draws a thing in the square of that size around (x, y)."""
 
 
 def stag_icon(pen: Pen, x: float, y: float, size: float) -> None:
@@ -210,34 +208,70 @@ def draw_board(
 def _draw_cell(
     pen: Pen, x: float, y: float, cell: float, icons: Sequence[Icon], seats: Sequence[int]
 ) -> None:
-    """What stands in the cell with its upper left corner at (x, y).
+    """What stands in the cell with its upper left corner at (x, y)."""
+    things, discs = places_in_cell(len(icons), len(seats))
+    for icon, (across, down, size) in zip(icons, things, strict=True):
+        icon(pen, x + across * cell, y + down * cell, size * cell)
+    for seat, (across, down, radius) in zip(seats, discs, strict=True):
+        pen.disc(x + across * cell, y + down * cell, radius * cell, seat)
+
+
+Place = tuple[float, float, float]
+"""The middle (x, y) in a cell, and the size of a thing or the radius of a player."""
+
+
+def places_in_cell(icons: int, seats: int) -> tuple[list[Place], list[Place]]:
+    """Where so many things and players stand in a cell of size 1.
 
     Players beneath a thing hide its lowest part only: antlers and ears tell prey apart.
     """
-    inset = 0.05 * cell
-    x, y, side = x + inset, y + inset, cell - 2 * inset
+    inset = 0.05
+    side = 1 - 2 * inset
+    things, players = [], []
     if icons:
-        size = min(side * (0.7 if seats else 1.0), side / len(icons))
-        for i, icon in enumerate(icons):
-            icon(pen, x + (i + 0.5) * side / len(icons), y + size / 2, 0.98 * size)
+        size = min(side * (0.7 if seats else 1.0), side / icons)
+        things = [
+            (inset + (i + 0.5) * side / icons, inset + size / 2, 0.98 * size) for i in range(icons)
+        ]
     if seats:
         room = side * (0.46 if icons else 1.0)
         columns = max(
-            reversed(range(1, len(seats) + 1)),  # if equally large, rather side by side
-            key=lambda c: min(side / c, room / math.ceil(len(seats) / c)),
+            reversed(range(1, seats + 1)),  # if equally large, rather side by side
+            key=lambda c: min(side / c, room / math.ceil(seats / c)),
         )
-        rows = math.ceil(len(seats) / columns)
-        columns = math.ceil(len(seats) / rows)
+        rows = math.ceil(seats / columns)
+        columns = math.ceil(seats / rows)
         step = min(side / columns, room / rows, 0.74 * side)
-        for i, seat in enumerate(seats):
+        for i in range(seats):
             row, column = divmod(i, columns)
-            in_row = min(columns, len(seats) - row * columns)
-            pen.disc(
-                x + side / 2 + (column - (in_row - 1) / 2) * step,
-                y + side - room / 2 + (row - (rows - 1) / 2) * step,
-                0.49 * step,
-                seat,
-            )
+            in_row = min(columns, seats - row * columns)
+            across = inset + side / 2 + (column - (in_row - 1) / 2) * step
+            down = inset + side - room / 2 + (row - (rows - 1) / 2) * step
+            players.append((across, down, 0.49 * step))
+    return things, players
+
+
+def lay_out_board(
+    height: int,
+    width: int,
+    walls: np.ndarray,
+    things: Sequence[tuple[int, Icon]],
+    players: Sequence[int | None],
+) -> Layout:
+    """A board with what stands on it, for drawing elsewhere; the arguments are `draw_board`'s."""
+    placed: list[PlacedThing] = []
+    standing: list[Place | None] = [None] * len(players)
+    for index in {place for place, _ in things} | {place for place in players if place is not None}:
+        row, column = divmod(index, width)
+        icons = [icon for place, icon in things if place == index]
+        seats = [seat for seat, place in enumerate(players) if place == index]
+        spots, discs = places_in_cell(len(icons), len(seats))
+        for icon, (x, y, size) in zip(icons, spots, strict=True):
+            placed.append(PlacedThing(icon, column + x, row + y, size))
+        for seat, (x, y, radius) in zip(seats, discs, strict=True):
+            standing[seat] = (column + x, row + y, radius)
+    blocked = tuple((int(cell) % width, int(cell) // width) for cell in np.flatnonzero(walls))
+    return Layout(width, height, placed, standing, True, blocked)
 
 
 def text_board(

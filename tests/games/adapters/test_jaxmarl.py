@@ -397,6 +397,9 @@ def test_pictures() -> None:
         assert picture.shape == (80, 80, 3) and len(np.unique(picture.reshape(-1, 3), axis=0)) > 5
         text = game.text(state)
         assert all(str(seat) in text for seat in range(game.seats)) and "o" in text
+        layout = game.layout(state)
+        assert len(layout.players) == game.seats and None not in layout.players and layout.things
+        assert all(0 <= value <= layout.width for thing in layout.things for value in thing[1:3])
 
 
 def test_an_agent_far_away_is_in_the_picture() -> None:

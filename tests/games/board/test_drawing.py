@@ -155,3 +155,20 @@ def test_text_tells_two_digit_seats_apart() -> None:
 def test_seat_colours_differ_for_many_seats() -> None:
     assert [seat_colour(seat) for seat in range(len(SEAT_COLOURS))] == list(SEAT_COLOURS)
     assert len({seat_colour(seat) for seat in range(40)}) == 40
+
+
+def test_a_layout_places_everything_in_its_cell() -> None:
+    game = StagHunt(StagHuntConfig(height=4, width=5, players=4, stags=1, hares=2, walls=2))
+    state = make_state(game, cell=[0, 7, 7, 19], prey=[7, 0, 3])
+    state = state._replace(alive=np.array([True, True, True, False]))
+    layout = game.layout(state)
+    assert (layout.width, layout.height, layout.grid) == (5, 4, True)
+    found = {(look.__name__, int(y) * 5 + int(x)) for look, x, y, _ in layout.things}  # type: ignore
+    assert found == {("stag_icon", 7), ("hare_icon", 0), ("hare_icon", 3)}
+    places = layout.players
+    assert places[3] is None and places[1] is not None and places[2] is not None
+    assert [int(p[1]) * 5 + int(p[0]) for p in places[:3] if p is not None] == [0, 7, 7]
+    # The two on one cell do not overlap.
+    assert abs(places[1][0] - places[2][0]) >= places[1][2] + places[2][2]
+    walls = np.flatnonzero(np.asarray(game.maps.walls)[int(state.board)])
+    assert sorted(y * 5 + x for x, y in layout.walls) == walls.tolist()

@@ -1,0 +1,37 @@
+// Steps through a replay as a reader does, and writes what it saw into the page, for the test.
+(async () => {
+  const until = async (ready) => {
+    for (let tries = 0; tries < 200 && !ready(); tries++) await new Promise((r) => setTimeout(r, 20));
+  };
+  const find = (selector) => document.querySelector(selector);
+  const words = (selector) => find(selector)?.textContent ?? null;
+  const press = (key) => document.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+  await until(() => find("#beliefs"));
+  const told = { title: words("h1"), scripts: document.scripts.length, first: words("#beliefs"),
+    icons: document.querySelectorAll(".board svg g[transform]").length,
+    arrows: document.querySelectorAll(".board .arrow").length,
+    variation: document.querySelectorAll(".board .variation").length,
+    names: document.querySelectorAll(".seats b, .seats script, h3 script").length };
+  press("ArrowRight");
+  told.clock = words("#clock");
+  told.second = words("#beliefs");
+  const tree = find("#plan details");
+  tree.querySelector("summary").click();
+  await new Promise((done) => setTimeout(done, 100)); // the event of unfolding comes later
+  told.tree = tree.textContent;
+  told.open = tree.open;
+  find('.board [data-seat="1"]').dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  told.scripted = [...document.querySelectorAll("#cards .card")].map((card) => card.id);
+  find('.seats [data-seat="0"]').click();
+  told.thinker = [...document.querySelectorAll("#cards .card")].map((card) => card.id);
+  told.kept = find("#plan details").open;
+  press("End");
+  told.end = words("#clock");
+  press("]");
+  told.episode = find(".controls select option:checked") && words("#clock");
+  told.wide = document.documentElement.scrollWidth;
+  const result = document.createElement("pre");
+  result.id = "result";
+  result.textContent = JSON.stringify(told);
+  document.body.append(result);
+})();
