@@ -115,6 +115,10 @@ class RunFolder:
         about = {"loads": []} | read_json(self.config_file)
         return [str(name) for name in read_field(about, "loads", list, str(self.config_file))]
 
+    def keep_model(self, path: str, source: Path) -> None:
+        """Copy a model that the run begins with, for the field at `path`."""
+        copy_pretrained(source, self._copy(path))
+
     def _copy(self, path: str) -> Path:
         """Where the run keeps the model that the field at `path` names, such as goals.from."""
         return self.path / "began_with" / path.partition(".")[0]
