@@ -1,5 +1,6 @@
 """Adaptation as a table, as curves, and as one picture of a suite."""
 
+import itertools
 import math
 import os
 import textwrap
@@ -97,7 +98,7 @@ def episode_groups(count: int) -> list[tuple[int, int]]:
     ends = [*range(min(count, 5) + 1)]
     while ends[-1] < count:
         ends.append(min(2 * ends[-1], count))
-    return list(zip(ends[:-1], ends[1:], strict=True))
+    return list(itertools.pairwise(ends))
 
 
 def _share(course: dict[str, Any]) -> str:

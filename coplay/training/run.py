@@ -6,6 +6,7 @@ learning_curve.png   episode.gif   began_with/
 
 import dataclasses
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -382,8 +383,12 @@ def _of_seat(opened: RunEntry, game: Game, seat: int) -> tuple[Learner, Any, int
 
 def playing(config: Any) -> Any:
     """A learner's configuration with its defaults for playing, where the run left them alone."""
+    return with_defaults(config, getattr(config, "play_defaults", {}))
+
+
+def with_defaults(config: Any, better: Mapping[str, Any]) -> Any:
+    """A configuration with other values in the fields that have their defaults."""
     usual = {leaf.path: leaf.default for leaf in leaves(config)}
-    better = getattr(config, "play_defaults", {})
     left = {path: value for path, value in better.items() if get_field(config, path) == usual[path]}
     return with_fields(config, left)
 

@@ -58,10 +58,10 @@ class RecordingsConfig(Config):
 
     samples: NonNegativeInt = 107_010
     """Recorded steps of players in the game; 0: none, goals are learned in self-play alone."""
-    partners: NonNegativeInt = 32
+    partners: Annotated[NonNegativeInt, only_if(".samples")] = 32
     """Partners made of rules with random parameters. Half of the recorded players are of them, the
     others are the game's scripted players."""
-    epochs: PositiveInt = 8
+    epochs: Annotated[PositiveInt, only_if(".samples")] = 8
     """Passes over the recordings."""
 
 
@@ -193,6 +193,12 @@ class HopPlusConfig(PPOConfig):
         "search.draws": 16,
     }
     """Fields whose defaults differ for a player of a run."""
+
+    audit_defaults: ClassVar[dict[str, Any]] = {
+        "recordings.samples": 0,
+        "models.learn_opponents": True,
+    }
+    """Fields whose defaults differ in the wiring audit, so that everything learns that can."""
 
     learn_opponents_field: ClassVar[str] = "models.learn_opponents"
     """The field that lets goals and opponent model learn."""
