@@ -23,6 +23,7 @@ from coplay.training.config import TrainConfig
 from coplay.training.players import make_player
 from coplay.training.pretrain_goals import pretrain_goals
 from coplay.training.pretrained import FitConfig, PretrainedGoalsConfig
+from coplay.training.run import RunFolder
 
 GOALS_FIT = with_fields(FitConfig(epochs=8), {"optimiser.learning_rate": 4e-3})
 """How goals are fitted where nothing is said."""
@@ -74,13 +75,9 @@ def population(game: Game, config: RecordingsConfig, seed: int) -> tuple[Mix, tu
 
 
 def prepare_goals(
-    config: TrainConfig,
-    game: Game,
-    say: Callable[[str], None],
-    keep: Callable[[Path], None],
+    config: TrainConfig, game: Game, folder: RunFolder, say: Callable[[str], None]
 ) -> None:
-    """Record, learn goals and opponent model, and let `keep` copy them from a folder that is gone
-    afterwards."""
+    """Record, learn goals and opponent model, and keep them in the folder of the run."""
     learner, seed = config.learner, config.run.seed
     wanted = learner.recordings
     mix, kinds = population(game, wanted, seed)
@@ -99,5 +96,5 @@ def prepare_goals(
         made = Path(temporary) / "goals"
         recorded = Path("recordings of the run itself")
         pretrain_goals(recorded, dataset, model, fit, made, say)
-        keep(made)
+        folder.keep_model("goals.from", made)
     say(f"stage 3 of 3: the policy, {config.run.steps} steps")

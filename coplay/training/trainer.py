@@ -9,7 +9,6 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -174,8 +173,7 @@ class Trainer:
     def _begin(self) -> None:
         """The first checkpoint."""
         if records(self.config.learner):
-            keep = partial(self.folder.keep_model, "goals.from")
-            prepare_goals(self.config, self.game, self.watcher.say, keep)
+            prepare_goals(self.config, self.game, self.folder, self.watcher.say)
             self.config = self.folder.begun(self.config)
             self.phases = plan_phases(self.config, self.game)
         self.state = self._start()
