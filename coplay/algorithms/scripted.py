@@ -79,12 +79,14 @@ class MixMemory(NamedTuple):
 
 
 class Mix(Player):
-    """In every episode one of its players, drawn uniformly for each game copy.
+    """In every episode one of its players, drawn for each game copy.
 
     Only the drawn player acts and remembers; the others know nothing of the episode.
+    weights: how often each is drawn, relative to the others; empty: all alike.
     """
 
     players: tuple[Player, ...]
+    weights: tuple[float, ...] = eqx.field(static=True, default=())
 
     def start(self, copies: int) -> Memory:
         return MixMemory(
@@ -95,7 +97,11 @@ class Mix(Player):
         self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
     ) -> tuple[Float[Array, "copy action"], Memory]:
         draw_key, *keys = jax.random.split(key, 1 + len(self.players))
-        anew = jax.random.randint(draw_key, memory.drawn.shape, 0, len(self.players))
+        if self.weights:
+            logits = jnp.log(jnp.array(self.weights))
+            anew = jax.random.categorical(draw_key, logits, shape=memory.drawn.shape)
+        else:
+            anew = jax.random.randint(draw_key, memory.drawn.shape, 0, len(self.players))
         drawn = jnp.where(view.time == 0, anew, memory.drawn)
         logits = jnp.zeros(view.observation.legal.shape)
         memories = []

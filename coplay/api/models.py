@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from coplay.api.arguments import Entry, game_and_config, seating_text, share_fields, watching
 from coplay.core.compilation import use_cache
-from coplay.core.config import PositiveInt, Seed, checked, with_fields
+from coplay.core.config import PositiveInt, Seed, checked
 from coplay.core.errors import UserError, unknown
 from coplay.core.game import Game
 from coplay.matches.dataset import Dataset, load_dataset, refuse_if_taken, save_dataset
@@ -14,13 +14,14 @@ from coplay.models.world_model import WorldModelConfig
 from coplay.reports import inspect_goals, inspect_opponent, inspect_world
 from coplay.reports.inspected import Inspection, find_goals, find_world
 from coplay.training.collect import collect as collect_episodes
+from coplay.training.preparation import GOALS_FIT
 from coplay.training.pretrain_goals import pretrain_goals
 from coplay.training.pretrain_world import pretrain_world
 from coplay.training.pretrained import FitConfig, PretrainedGoalsConfig
 from coplay.training.trainer import Watcher
 
 FIT = {
-    "goals": with_fields(FitConfig(epochs=8), {"optimiser.learning_rate": 4e-3}),
+    "goals": GOALS_FIT,
     "world-model": FitConfig(batch=1024),
 }
 """Part -> how it is fitted where nothing is said."""

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 from rich.table import Table
 
-from coplay.algorithms.hop_plus.config import HopPlusConfig, ImaginationConfig
+from coplay.algorithms.hop_plus.config import HopPlusConfig, ImaginationConfig, ModelTrainingConfig
 from coplay.algorithms.hop_plus.learner import HopPlus
 from coplay.algorithms.hop_plus.models import HopPlusData, HopPlusState
 from coplay.bench.measure import Work, measure
@@ -48,8 +48,9 @@ def run_hop_plus_bench(arguments: HopPlusBenchArguments) -> int:
     """Measure and print."""
     rows: list[dict[str, Any]] = []
     for imagination in arguments.imagination:
-        share = ImaginationConfig(share=imagination)
-        config = HopPlusConfig(parameters="shared", imagination=share)
+        share = ImaginationConfig(share=imagination, strangers=0.0, over="model")
+        models = ModelTrainingConfig(learn_opponents=True)
+        config = HopPlusConfig(parameters="shared", imagination=share, models=models)
         works = parts(make_game(arguments.game), config, arguments.copies, arguments.rollout)
         speeds = measure(works, arguments.repeats)
         rows += [

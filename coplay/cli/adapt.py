@@ -77,7 +77,7 @@ def default_arguments(
 def run(arguments: list[str]) -> int:
     """coplay adapt PLAYER …"""
     from coplay.api.evaluating import make_request, run_adaptation
-    from coplay.reports.adaptation import print_adaptations
+    from coplay.reports.adaptation import print_adaptations, print_by_episode
     from coplay.reports.partners import print_companies
     from coplay.reports.progress import ProgressLine
     from coplay.reports.results import print_json
@@ -105,6 +105,8 @@ def run(arguments: list[str]) -> int:
     elif given.partners:
         print_companies(found, request.families)
     else:
+        if not given.suite:
+            print_by_episode(found)
         print_adaptations(found if given.suite else [found])
         print(f"results and pictures are in {out}")
     return 0

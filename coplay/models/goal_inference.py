@@ -137,7 +137,7 @@ class GoalInference(eqx.Module):
         return {}
 
 
-FORGET = 8.0  # a prototype never falls farther behind the best one than this, in nats
+FORGET = 5.0  # a prototype never falls farther behind the best one than this, in nats
 SURPRISE = 8.0  # no single action counts more than this against a prototype
 
 

@@ -1,5 +1,6 @@
 """Adaptation as a table, as curves, and as one picture of a suite."""
 
+import itertools
 import math
 import os
 import textwrap
@@ -16,6 +17,8 @@ from coplay.reports.results import console_for_tables
 PANEL = (4.5, 3.0)  # inches of each panel of a suite
 ALONE = (9.0, 5.4)  # inches of a picture of one set
 SMOOTH = 10  # episodes of the bold line's mean
+COURSES = {"belief": "belief in the true goal", "accuracy": "actions predicted"}
+"""What players expect of others -> what it is called."""
 
 
 def set_name(against: str) -> str:
@@ -65,6 +68,37 @@ def print_adaptations(results: list[dict[str, Any]]) -> None:
                 row.append(_share(result[name]) if result[name] else "-")
         table.add_row(*row)
     console_for_tables().print(table)
+
+
+def print_by_episode(result: dict[str, Any]) -> None:
+    """How a meeting went on: reward, belief and prediction in the first episodes, then in groups of
+    twice as many each, beside random play and the best response."""
+    table = Table(title=f"{result['player']} among {set_name(result['against'])}, by episode")
+    table.add_column("episode")
+    table.add_column("reward", justify="right")
+    courses = {name: result[name] for name in COURSES if result[name]}
+    for name in courses:
+        table.add_column(COURSES[name], justify="right")
+    for first, end in episode_groups(len(result["curve"])):
+        row = [f"{first + 1}" if end == first + 1 else f"{first + 1} to {end}"]
+        row.append(f"{np.mean(result['curve'][first:end]):.2f}")
+        for course in courses.values():
+            known = [value for value in course["by_episode"][first:end] if value is not None]
+            row.append(f"{np.mean(known):.2f}" if known else "-")
+        table.add_row(*row)
+    table.add_section()
+    for name in ("random", "best_response"):
+        if result[name] is not None:
+            table.add_row(name.replace("_", " "), f"{result[name]:.2f}", *[""] * len(courses))
+    console_for_tables().print(table)
+
+
+def episode_groups(count: int) -> list[tuple[int, int]]:
+    """[first, end) of groups of episodes: five alone, then groups that double."""
+    ends = [*range(min(count, 5) + 1)]
+    while ends[-1] < count:
+        ends.append(min(2 * ends[-1], count))
+    return list(itertools.pairwise(ends))
 
 
 def _share(course: dict[str, Any]) -> str:
@@ -149,10 +183,9 @@ def _curve(axes: Axes, result: dict[str, Any]) -> None:
 
 
 def _courses(axes: Axes, courses: dict[str, dict[str, Any]]) -> None:
-    labels = {"belief": "belief in the true goal", "accuracy": "actions predicted"}
     for seat, (name, course) in enumerate(courses.items()):
         values = [math.nan if value is None else value for value in course["by_episode"]]
-        axes.plot(values, color=seat_colour(seat + 1), linewidth=1.6, label=labels[name])
+        axes.plot(values, color=seat_colour(seat + 1), linewidth=1.6, label=COURSES[name])
     axes.set_ylim(0, 1.02)
     axes.set_ylabel("share", fontsize=10, color=INK)
     axes.legend(frameon=False, fontsize=9, loc="lower right", ncols=2, labelcolor=INK)

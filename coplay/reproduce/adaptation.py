@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from coplay.reproduce.experiment import MAIN, Experiment, Findings, Measurement, over_runs, words
-from coplay.reproduce.self_play import HOP, HOP_PLUS, PLANNER_SEEDS, PPO, RECORDINGS, Rows
+from coplay.reproduce.self_play import HOP, HOP_PLUS, PLANNER_SEEDS, PPO, Rows
 
 SETS = {
     "nh": ("nh,nh,nh", "3 hare hunters"),
@@ -15,7 +15,7 @@ SETS = {
 
 PLAYERS = {
     "hop": ("HOP", "runs/hop-s{}", ""),
-    "hop-plus": ("HOP+", "runs/hopp-s{}@planner=search", ""),
+    "hop-plus": ("HOP+", "runs/hopp-s{}", ""),
     "ppo-learning": ("PPO, still learning", "runs/ppo@seed={}", " --learn"),
     "ppo": ("PPO, frozen", "runs/ppo@seed={}", ""),
 }
@@ -88,7 +88,6 @@ EXPERIMENTS = (
                 for seed in PLANNER_SEEDS
                 for step in (HOP[seed], *meetings(seed, "hop", "ppo-learning", "ppo"))
             ),
-            *RECORDINGS,
             *(
                 step
                 for seed in PLANNER_SEEDS

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from coplay.reproduce.experiment import MAIN, Experiment, Findings, Measurement
-from coplay.reproduce.self_play import HOP, HOP_PLUS, PPO, RECORDINGS, Rows
+from coplay.reproduce.self_play import HOP, HOP_PLUS, PPO, Rows
 
 LARGE = "--game.height 8 --game.width 8 "
 TABLES = {
@@ -24,8 +24,8 @@ CROSSED = {
     "PPO 1": "runs/ppo@seed=1",
     "HOP 0": "runs/hop-s0",
     "HOP 1": "runs/hop-s1",
-    "HOP+ 0": "runs/hopp-s0@planner=search",
-    "HOP+ 1": "runs/hopp-s1@planner=search",
+    "HOP+ 0": "runs/hopp-s0",
+    "HOP+ 1": "runs/hopp-s1",
     "NS": "ns",
     "NH": "nh",
 }
@@ -118,7 +118,7 @@ EXPERIMENTS = (
         "How well do players of different runs and learners play with each other?",
         "training seeds 0 and 1 of each learner",
         55,
-        (PPO, *HOP[:2], *RECORDINGS, *HOP_PLUS[:2], CROSS),
+        (PPO, *HOP[:2], *HOP_PLUS[:2], CROSS),
         read_cross,
     ),
 )

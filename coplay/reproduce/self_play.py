@@ -74,22 +74,10 @@ HOP = tuple(
     for seed in PLANNER_SEEDS
 )
 
-RECORDINGS = (
-    Measurement(
-        "collect",
-        "collect --game stag-hunt --mix ns,nh,random --samples 107010 --out data/sh4",
-        needs_json=False,
-    ),
-    Measurement("goals", "pretrain goals --data data/sh4 --out runs/goals", needs_json=False),
-)
-
 HOP_PLUS = tuple(
     Measurement(
         f"hopp-s{seed}",
-        "train hop-plus --game stag-hunt --goals.from runs/goals --models.no-learn-opponents "
-        "--imagination.strangers 0.5 --imagination.over game --imagination.after 0 "
-        "--network.kind centred --discount 0.95 --steps 260000 --episodes 2000 "
-        f"--seed {seed} --out runs/hopp-s{seed}",
+        f"train hop-plus --game stag-hunt --seed {seed} --out runs/hopp-s{seed}",
     )
     for seed in PLANNER_SEEDS
 )
@@ -137,7 +125,7 @@ EXPERIMENTS = (
         "Do four players of HOP, or of HOP+, learn to hunt the stag in self-play on the 4x4 board?",
         "training seeds 0 and 1",
         25,
-        (*HOP, *RECORDINGS, *HOP_PLUS),
+        (*HOP, *HOP_PLUS),
         read_planners,
     ),
 )

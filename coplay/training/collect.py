@@ -28,12 +28,20 @@ COPIES = 256
 
 def collect(game_name: str, game_config: Any, mix: str, samples: int, seed: int = 0) -> Dataset:
     """Episodes with `samples` samples; each seat's player is drawn from the mix, such as
-    ns,nh,random, anew for each episode.
+    ns,nh,random, anew for each episode."""
+    player = named_mix(game_parts(game_name)[1](game_config), mix)
+    return collect_from(game_name, game_config, player, tuple(mix.split(",")), samples, seed)
+
+
+def collect_from(
+    game_name: str, game_config: Any, mix: Mix, kinds: tuple[str, ...], samples: int, seed: int
+) -> Dataset:
+    """Episodes with `samples` samples among players of a mix. kinds: their names.
 
     The last episode is whole; its steps beyond `samples` are no samples.
     """
     game = game_parts(game_name)[1](game_config)
-    group = mix_group(game, mix)
+    (group,) = group_players([mix] * game.seats)
     if samples < 1:
         raise UserError(f"samples must be at least 1, not {samples}")
     if isinstance(game, WorkerGame):
@@ -57,17 +65,15 @@ def collect(game_name: str, game_config: Any, mix: str, samples: int, seed: int 
     count = 1 + int(np.argmax(rank[:, -1, -1] >= samples))
     kept: Episodes = jax.tree.map(lambda x: x[:count], whole)
     kept = kept._replace(sample=kept.sample & (np.swapaxes(rank[:count], 1, 2) <= samples))
-    return Dataset(game_name, game_config, tuple(mix.split(",")), seed, kept)
+    return Dataset(game_name, game_config, kinds, seed, kept)
 
 
-def mix_group(game: Game, mix: str) -> Group:
-    """All seats with players that are drawn from the mix."""
+def named_mix(game: Game, mix: str) -> Mix:
+    """Players by their names, as in ns,nh,random."""
     entries = mix.split(",")
     if not all(entries) or len(set(entries)) != len(entries):
         raise UserError(f"--mix '{mix}': expected different players, e.g. ns,nh,random")
-    player = Mix(tuple(make_player(entry, game) for entry in entries))
-    (group,) = group_players([player] * game.seats)
-    return group
+    return Mix(tuple(make_player(entry, game) for entry in entries))
 
 
 def play_whole(game: Game, group: Group, key: PRNGKeyArray, copies: int, horizon: int) -> Episodes:

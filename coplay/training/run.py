@@ -6,6 +6,7 @@ learning_curve.png   episode.gif   began_with/
 
 import dataclasses
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -114,6 +115,10 @@ class RunFolder:
             return []
         about = {"loads": []} | read_json(self.config_file)
         return [str(name) for name in read_field(about, "loads", list, str(self.config_file))]
+
+    def keep_model(self, path: str, source: Path) -> None:
+        """Copy a model that the run begins with, for the field at `path`."""
+        copy_pretrained(source, self._copy(path))
 
     def _copy(self, path: str) -> Path:
         """Where the run keeps the model that the field at `path` names, such as goals.from."""
@@ -378,8 +383,12 @@ def _of_seat(opened: RunEntry, game: Game, seat: int) -> tuple[Learner, Any, int
 
 def playing(config: Any) -> Any:
     """A learner's configuration with its defaults for playing, where the run left them alone."""
+    return with_defaults(config, getattr(config, "play_defaults", {}))
+
+
+def with_defaults(config: Any, better: Mapping[str, Any]) -> Any:
+    """A configuration with other values in the fields that have their defaults."""
     usual = {leaf.path: leaf.default for leaf in leaves(config)}
-    better = getattr(config, "play_defaults", {})
     left = {path: value for path, value in better.items() if get_field(config, path) == usual[path]}
     return with_fields(config, left)
 

@@ -49,6 +49,7 @@ from coplay.training.metrics import blame
 from coplay.training.opened import OpenedRun
 from coplay.training.phases import Phase, plan_phases
 from coplay.training.players import make_player
+from coplay.training.preparation import check_taught, prepare_goals, records
 from coplay.training.records import note_in_history
 from coplay.training.rows import metrics_of
 from coplay.training.run import RunFolder, make_game_of
@@ -138,6 +139,8 @@ class Trainer:
         self.config = config
         self.game: Game = make_game_of(config)
         run = config.run
+        if not self.goes_on:
+            check_taught(config, self.game)
         self.phases = plan_phases(config, self.game)
         refuse_too_large(run, self.game)
         self.per_iteration = run.copies * run.rollout
@@ -169,6 +172,10 @@ class Trainer:
 
     def _begin(self) -> None:
         """The first checkpoint."""
+        if records(self.config.learner):
+            prepare_goals(self.config, self.game, self.folder, self.watcher.say)
+            self.config = self.folder.begun(self.config)
+            self.phases = plan_phases(self.config, self.game)
         self.state = self._start()
         self.folder.write_config(self.given)
         self.logs = Logs(self.folder.path, self.seeds)

@@ -25,7 +25,7 @@ OWN: dict[str, dict[str, Any]] = {
     "mappo": {},
     "hyper-mappo": {},
     "hop": PLANNER,
-    "hop-plus": PLANNER,
+    "hop-plus": PLANNER | {"recordings.samples": 200, "recordings.epochs": 1},
 }
 
 

@@ -112,7 +112,7 @@ def test_lasting_strangers_are_met_again_and_remembered() -> None:
 
 def test_the_share_of_strangers_is_what_was_asked_for() -> None:
     def counts(copies: int, **fields: Any) -> tuple[int, int]:
-        config = HopPlusConfig(imagination=ImaginationConfig(**fields))
+        config = HopPlusConfig(imagination=ImaginationConfig(**{"strangers": 0.0} | fields))
         return Imagination(config, (0,), np.arange(1)).counts(copies)
 
     assert counts(256, strangers=0.5) == (0, 256)

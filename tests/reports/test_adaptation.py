@@ -5,7 +5,14 @@ from typing import Any
 
 from PIL import Image
 
-from coplay.reports.adaptation import draw_adaptation, draw_suite, print_adaptations, set_name
+from coplay.reports.adaptation import (
+    draw_adaptation,
+    draw_suite,
+    episode_groups,
+    print_adaptations,
+    print_by_episode,
+    set_name,
+)
 
 
 def result(against: str, models: bool) -> dict[str, Any]:
@@ -43,6 +50,18 @@ def test_the_table_names_what_players_predict(capsys: Any) -> None:
     assert "predicted" in printed and "0.500 of" in printed and "3 x nh" in printed
     print_adaptations([result("nh,nh,nh", False)])
     assert "predicted" not in capsys.readouterr().out
+
+
+def test_a_meeting_is_told_by_episode(capsys: Any) -> None:
+    assert episode_groups(3) == [(0, 1), (1, 2), (2, 3)]
+    assert episode_groups(17)[4:] == [(4, 5), (5, 10), (10, 17)]
+    print_by_episode(result("nh,nh,nh", True))
+    lines = [line.split("│")[1:] for line in capsys.readouterr().out.splitlines() if "│" in line]
+    rows = {cells[0].strip(): [cell.strip() for cell in cells[1:-1]] for cells in lines}
+    assert rows["2"] == ["2.00", "-", "-"]
+    # Episodes 6 to 10 bring 3, 1, 2, 3, 1; of two of them nothing is known about the others.
+    assert rows["6 to 10"] == ["2.00", "0.50", "0.50"]
+    assert rows["best response"] == ["5.00", "", ""]
 
 
 def test_pictures_have_a_panel_for_beliefs_only_if_there_are_some(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_goals(made: Path, capsys: Any) -> None:
 @pytest.mark.slow
 def test_wrong_folders_are_named(made: Path, capsys: Any) -> None:
     assert run(["inspect", "world-model", str(made / "goals")]) == 2
-    assert "holds goals, not world-model" in capsys.readouterr().err
+    assert "holds 'goals', not world-model" in capsys.readouterr().err
     assert run(["inspect", "goals", str(made / "nothing")]) == 2
     assert "coplay pretrain goals" in capsys.readouterr().err
     assert run(["pretrain", "goals", "--data", str(made / "x"), "--out", str(made / "y")]) == 2

@@ -12,7 +12,10 @@ from coplay.training.logs import NOT_METRICS
 from coplay.training.metrics import GROUPS, METRICS, describe, plain_name
 from coplay.training.records import read_rows
 
-SMALL = {"chunk_length": 4, "buffer_chunks": 16, "batch_chunks": 4, "updates": 1}
+SMALL = {
+    **{"chunk_length": 4, "buffer_chunks": 16, "batch_chunks": 4, "updates": 1},
+    "learn_opponents": True,
+}
 WORLD = {"buffer_transitions": 64, "batch_transitions": 16}
 SHORT: list[tuple[str, dict[str, Any]]] = [
     ("ppo", {}),
@@ -24,11 +27,20 @@ SHORT: list[tuple[str, dict[str, Any]]] = [
         "hop-plus",
         {
             "goals": {"loss": "reconstruction"},
-            "imagination": {"share": 0.25, "after": 0},
+            "imagination": {"share": 0.25, "over": "model"},
             "models": SMALL | WORLD,
+            "recordings": {"samples": 0},
         },
     ),
-    ("hop-plus", {"goals": {"inference": "gru"}, "models": SMALL}),
+    (
+        "hop-plus",
+        {
+            "goals": {"inference": "gru"},
+            "imagination": {"strangers": 0.0},
+            "models": SMALL,
+            "recordings": {"samples": 0},
+        },
+    ),
 ]
 """Learners with fields that make them write all they can, and little to do."""
 

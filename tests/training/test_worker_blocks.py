@@ -309,7 +309,7 @@ def test_a_stopped_run_ends_its_workers_and_goes_on(tmp_path: Path, how: int) ->
     workers = workers_of(process.pid)
     assert len(workers) == 2
     os.kill(process.pid, how)
-    said = process.communicate(timeout=200)[1]
+    said = process.communicate(timeout=600)[1]
     if how != signal.SIGKILL:
         assert process.returncode == 130 and "--resume" in said
     deadline = time.time() + 60

@@ -14,12 +14,14 @@ from coplay.core.config import (
     OnlyIf,
     PositiveFloat,
     PositiveInt,
+    Share,
     ShareBelowOne,
     only_if,
 )
 from coplay.core.errors import UserError
 from coplay.models.goal_codes import GoalModelConfig
 from coplay.models.world_model import WorldModelConfig
+from coplay.nn.config import NetworkConfig
 from coplay.search.config import SearchConfig
 
 PLANS = only_if("planner", "one-step", "search")
@@ -50,6 +52,20 @@ class GoalsConfig(GoalModelConfig):
 
 
 @dataclass(frozen=True)
+class RecordingsConfig(Config):
+    """Recordings of a training population. Goals and opponent model learn from them before the
+    run's first step."""
+
+    samples: NonNegativeInt = 107_010
+    """Recorded steps of players in the game; 0: none, goals are learned in self-play alone."""
+    partners: Annotated[NonNegativeInt, only_if(".samples")] = 32
+    """Partners made of rules with random parameters. Half of the recorded players are of them, the
+    others are the game's scripted players."""
+    epochs: Annotated[PositiveInt, only_if(".samples")] = 8
+    """Passes over the recordings."""
+
+
+@dataclass(frozen=True)
 class LearnedWorldModelConfig(WorldModelConfig):
     """The world model."""
 
@@ -68,14 +84,13 @@ class ImaginationConfig(Config):
 
     share: ShareBelowOne = 0.0
     """Share of imagined steps with the real co-players in each PPO update; 0: none."""
-    strangers: ShareBelowOne = 0.0
+    strangers: ShareBelowOne = 0.5
     """Share of steps imagined among strangers in each PPO update: co-players whose goal is one of
     the learned prototypes, sampled for each game; 0: none."""
-    over: Annotated[Literal["model", "game"], only_if(".active")] = "model"
+    over: Annotated[Literal["model", "game"], only_if(".active")] = "game"
     """What imagined games step: the world model, or the game itself."""
-    after: Annotated[NonNegativeInt, only_if(".active")] = 20
-    """Updates before imagined steps count, because an untrained world model is wrong. Give 0 with a
-    pretrained one."""
+    after: Annotated[NonNegativeInt, only_if(".active")] = 0
+    """Updates before imagined steps count. A world model that begins untrained needs some 20."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -109,8 +124,9 @@ class ModelTrainingConfig(Config):
     """Own steps in a gradient step of the world model."""
     learning_rate: PositiveFloat = 1e-3
     """Step size of Adam."""
-    learn_opponents: bool = True
-    """Let goals and opponent model learn."""
+    learn_opponents: bool = False
+    """Let goals and opponent model go on learning in self-play. What they knew of other kinds of
+    players fades then."""
     learn_world: Annotated[bool, only_if("uses_world_model")] = True
     """Let the world model learn."""
 
@@ -135,7 +151,14 @@ class HopPlusConfig(PPOConfig):
     learn_policy: bool = True
     """Let actor and critic learn."""
 
+    discount: Share = 0.95
+    """Discount of future rewards."""
+
+    network: NetworkConfig = field(default_factory=lambda: NetworkConfig(kind="centred"))
     goals: GoalsConfig = field(default_factory=GoalsConfig)
+    recordings: Annotated[RecordingsConfig, only_if("goals.from_", "")] = field(
+        default_factory=RecordingsConfig
+    )
     world_model: Annotated[LearnedWorldModelConfig, only_if("uses_world_model")] = field(
         default_factory=LearnedWorldModelConfig
     )
@@ -161,8 +184,21 @@ class HopPlusConfig(PPOConfig):
     """Fields that may be set for a player of a run, as in runs/hopp@planner=search@search.draws=4.
     A part stands for all of its fields."""
 
-    play_defaults: ClassVar[dict[str, Any]] = {"search.simulations": 64, "search.draws": 16}
+    run_defaults: ClassVar[dict[str, Any]] = {"steps": 260_000, "episodes": 2000}
+    """Fields of a run whose defaults differ from those of learners without models."""
+
+    play_defaults: ClassVar[dict[str, Any]] = {
+        "planner": "search",
+        "search.simulations": 64,
+        "search.draws": 16,
+    }
     """Fields whose defaults differ for a player of a run."""
+
+    audit_defaults: ClassVar[dict[str, Any]] = {
+        "recordings.samples": 0,
+        "models.learn_opponents": True,
+    }
+    """Fields whose defaults differ in the wiring audit, so that everything learns that can."""
 
     learn_opponents_field: ClassVar[str] = "models.learn_opponents"
     """The field that lets goals and opponent model learn."""
@@ -170,7 +206,10 @@ class HopPlusConfig(PPOConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.imagination.strangers > 0 and self.goals.inference != "prototypes":
-            raise UserError("strangers are made of prototypes: leave out --goals.inference gru")
+            raise UserError(
+                "strangers are made of prototypes: give --imagination.strangers 0 with "
+                "--goals.inference gru"
+            )
         if self.search.share_tree:
             raise UserError("share_tree is for hop: hop-plus grows one tree per sample of codes")
 

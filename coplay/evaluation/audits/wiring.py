@@ -7,6 +7,7 @@ learned, does each field of the configuration change the program, and does learn
 policy that acted. See docs/explanation/audits.md.
 """
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
@@ -32,7 +33,7 @@ from coplay.games.adapters.worker_game import WorkerGame
 from coplay.matches.rollout import Table, new_table, rollout, seat_views
 from coplay.training.config import TrainConfig
 from coplay.training.phases import plan_phases
-from coplay.training.run import make_game_of
+from coplay.training.run import make_game_of, with_defaults
 from coplay.training.trainer import Watcher
 
 STAGES = {
@@ -73,6 +74,8 @@ def audit_wiring(
             f"{game.name} is stepped by worker processes: audit the wiring of {config.player} on a "
             "compiled game, e.g. stag-hunt or smax:3m; its parts are the same"
         )
+    learns = with_defaults(config.learner, getattr(config.learner, "audit_defaults", {}))
+    config = dataclasses.replace(config, learner=learns)
     checks = []
     for check in wiring_checks(config, game, configuration):
         watcher.say(f"{'passed' if check.passed else 'FAILED'}: {check.name}: {check.detail}")

@@ -23,8 +23,9 @@ def inert(fields: dict[str, Any]) -> list[str]:
         {"plan_over": "model"},
         {"plan_while_learning": True},
         {"goals.from": "goals", "goals.loss": "reconstruction"},
-        {"imagination.over": "game"},
-        {"imagination.after": 3},
+        {"imagination.strangers": 0.0, "imagination.over": "model"},
+        {"imagination.strangers": 0.0, "imagination.after": 3},
+        {"goals.from": "goals", "recordings.samples": 3},
         {"world_model.channels": 8},
         {"models.buffer_transitions": 8},
         {"models.batch_transitions": 8},
@@ -41,10 +42,12 @@ def test_fields_that_act() -> None:
     assert inert(searching | {"planner": "one-step"}) == ["search.simulations"]
     model = {"world_model.channels": 8, "models.batch_transitions": 8}
     assert inert({"planner": "search", "plan_over": "model"} | model) == []
-    assert inert({"imagination.share": 0.5, "imagination.after": 3} | model) == []
+    imagined = {"imagination.share": 0.25, "imagination.over": "model", "imagination.after": 3}
+    assert inert(imagined | model) == []
     assert inert({"goals.loss": "reconstruction", "goals.dim": 3}) == []
     assert inert({"goals.from": "goals", "goals.dim": 3}) == []
-    assert inert({"goals.inference": "gru", "goals.prototypes": 3}) == ["goals.prototypes"]
+    recurrent = {"imagination.strangers": 0.0, "goals.inference": "gru"}
+    assert inert(recurrent | {"goals.prototypes": 3}) == ["goals.prototypes"]
 
 
 def test_one_step_ahead_is_a_search_of_every_action() -> None:

@@ -32,6 +32,12 @@ from coplay.nn.networks import flatten, view_shape
 FIELDS = {"height": 2, "width": 3, "players": 2, "stags": 1, "hares": 1, "horizon": 5}
 SMALL: dict[str, Any] = {
     "network.hidden": (8,),
+    "network.kind": "mlp",
+    "recordings.samples": 0,
+    "imagination.strangers": 0.0,
+    "imagination.over": "model",
+    "imagination.after": 20,
+    "models.learn_opponents": True,
     "goals.dim": 2,
     "goals.width": 5,
     "goals.opponent_hidden": (6,),
@@ -259,7 +265,8 @@ def test_a_run_from_beginning_to_end(tmp_path: Path, capsys: pytest.CaptureFixtu
     options: list[str] = []
     for name, value in SMALL.items():
         values = value if isinstance(value, tuple) else (value,)
-        options += [f"--{name.replace('_', '-')}", *map(str, values)]
+        flag = f"--{name.replace('_', '-')}"
+        options += [flag] if value is True else [flag, *map(str, values)]
     size = ["--copies", "6", "--rollout", "8", "--block", "1", "--episodes", "20"]
     command = ["train", "hop-plus", *game, *options, *size, "--imagination.share", "0.5"]
     assert run([*command, "--steps", "144", "--out", str(out)]) == 0

@@ -23,7 +23,8 @@ SMALL = [
     *("--network.hidden", "8", "--epochs", "1", "--minibatches", "2"),
     *("--models.chunk-length", "4", "--models.buffer-chunks", "20"),
     *("--models.buffer-transitions", "50", "--models.batch-chunks", "4"),
-    *("--models.batch-transitions", "8", "--goals.dim", "2", "--imagination.after", "0"),
+    *("--models.batch-transitions", "8", "--goals.dim", "2", "--imagination.over", "model"),
+    *("--network.kind", "mlp", "--models.learn-opponents"),
     *("--copies", "6", "--rollout", "8", "--block", "1", "--episodes", "20"),
     *("--checkpoint-every", "48"),
 ]
@@ -45,7 +46,7 @@ def test_from_data_to_adaptation(tmp_path: Path, capsys: pytest.CaptureFixture) 
     about = call("collect", *GAME, "--mix", "ns,nh,random", "--samples", "600", "--out", data)
     assert about["samples"] == 600
     fit = ("--data", data, "--epochs", "2", "--batch", "64", "--width", "6")
-    found = call("pretrain", "goals", *fit, *GOALS, "--units", "4", "--out", goals)
+    found = call("pretrain", "goals", *fit, *GOALS, "--out", goals)
     assert 0 < found["top1"] <= 1 and found["bayes_top1"] > 0
     found = call("pretrain", "world-model", *fit, "--channels", "6", "--out", world)
     assert 0 <= found["exact"] <= 1

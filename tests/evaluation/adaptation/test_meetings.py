@@ -20,6 +20,7 @@ from coplay.evaluation.adaptation.protocol import AdaptConfig, has_best_response
 from coplay.evaluation.adaptation.suites import SUITES, suite_sets
 from coplay.games.registry import make_game
 from coplay.games.stag_hunt import StagHuntConfig
+from coplay.reports.progress import ProgressLine
 from coplay.training.records import read_rows
 from coplay.training.trainer import Watcher
 
@@ -115,7 +116,8 @@ def test_stages_end_when_one_improves_too_little(tmp_path: Path, monkeypatch: An
 @pytest.mark.slow
 def test_a_best_response_is_trained_in_stages_and_leaves_its_curve(tmp_path: Path) -> None:
     config = BestResponseConfig(stage=256, most=512, margin=0, seeds=1, copies=8, episodes=20)
-    found = best_response(OPPOSITION, tmp_path, config, Watcher())
+    with ProgressLine() as watcher:  # which draws
+        found = best_response(OPPOSITION, tmp_path, config, watcher)
     folder = OPPOSITION.folder(tmp_path, config)
     assert json.loads((folder / best.RESULT).read_text()) == found
     assert found["finished"] and [stage["steps"] for stage in found["stages"]] == [256, 512]

@@ -1,0 +1,100 @@
+"""What a run of HOP+ needs before its first step, where nobody has given it: goals and an opponent
+model, learned from recordings of a small training population.
+
+The population is made of the game's scripted players and of partners made of rules. The run keeps
+the models in its folder, like pretrained ones.
+"""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from coplay.algorithms.hop_plus.config import HopPlusConfig, RecordingsConfig
+from coplay.algorithms.population import Population
+from coplay.algorithms.rules import draw_rules, make_rule_partner
+from coplay.algorithms.scripted import Mix
+from coplay.core.config import with_fields
+from coplay.core.errors import UserError
+from coplay.core.game import Game
+from coplay.core.player import Player
+from coplay.training.collect import collect_from
+from coplay.training.config import TrainConfig
+from coplay.training.players import make_player
+from coplay.training.pretrain_goals import pretrain_goals
+from coplay.training.pretrained import FitConfig, PretrainedGoalsConfig
+from coplay.training.run import RunFolder
+
+GOALS_FIT = with_fields(FitConfig(epochs=8), {"optimiser.learning_rate": 4e-3})
+"""How goals are fitted where nothing is said."""
+
+RULES = "rules"
+"""The kind of recorded players that are partners made of rules."""
+
+
+def records(learner: Any) -> bool:
+    """Whether a learner's goals are to be learned from recordings that the run makes."""
+    return (
+        isinstance(learner, HopPlusConfig)
+        and learner.recordings.samples > 0
+        and not learner.goals.from_
+    )
+
+
+def check_taught(config: TrainConfig, game: Game) -> None:
+    """An error if an opponent model would learn from nothing."""
+    learner = config.learner
+    if not isinstance(learner, HopPlusConfig) or learner.goals.from_:
+        return
+    if learner.models.learn_opponents and not learner.recordings.samples:
+        return
+    if not learner.recordings.samples:
+        raise UserError(
+            "goals and opponent model would learn from nothing: give --recordings.samples above 0, "
+            "--goals.from, or --models.learn-opponents"
+        )
+    if not game.scripted:
+        raise UserError(
+            f"'{game.name}' has no scripted players to record: give --recordings.samples 0 "
+            "--models.learn-opponents, so that goals are learned in self-play"
+        )
+
+
+def population(game: Game, config: RecordingsConfig, seed: int) -> tuple[Mix, tuple[str, ...]]:
+    """Who is recorded, and the names of their kinds: the game's scripted players and, as often as
+    all of them together, partners made of rules."""
+    kinds = [*game.scripted, "random"]
+    players: list[Player] = [make_player(kind, game) for kind in kinds]
+    weights = [1.0] * len(kinds)
+    if config.partners and game.blocks and game.symmetric:
+        partners = make_rule_partner(game, draw_rules(game, config.partners, seed))
+        players.append(Population(partners, config.partners))
+        weights.append(float(len(kinds)))
+        kinds.append(RULES)
+    return Mix(tuple(players), tuple(weights)), tuple(kinds)
+
+
+def prepare_goals(
+    config: TrainConfig, game: Game, folder: RunFolder, say: Callable[[str], None]
+) -> None:
+    """Record, learn goals and opponent model, and keep them in the folder of the run."""
+    learner, seed = config.learner, config.run.seed
+    wanted = learner.recordings
+    mix, kinds = population(game, wanted, seed)
+    say(
+        f"stage 1 of 3: recording {wanted.samples} steps of {', '.join(kinds)}"
+        + (f" ({wanted.partners} partners)" if RULES in kinds else "")
+    )
+    dataset = collect_from(config.game_name, config.game, mix, kinds, wanted.samples, seed)
+    say(f"stage 2 of 3: goals and opponent model, {wanted.epochs} passes over the recordings")
+    model = with_fields(
+        PretrainedGoalsConfig(),
+        {name: getattr(learner.goals, name) for name in vars(learner.goals.model)},
+    )
+    fit = with_fields(GOALS_FIT, {"epochs": wanted.epochs, "seed": seed})
+    with tempfile.TemporaryDirectory() as temporary:
+        made = Path(temporary) / "goals"
+        recorded = Path("recordings of the run itself")
+        pretrain_goals(recorded, dataset, model, fit, made, say)
+        folder.keep_model("goals.from", made)
+    say(f"stage 3 of 3: the policy, {config.run.steps} steps")
