@@ -36,11 +36,11 @@ _TEAM = {
     "policy_shift_clip/…": "share of the agent's ratios outside of the clipping range",
     "gradient_cosine/…": "mean cosine of the agent's policy gradient with the others'",
     "diversity/…": "mean Jensen-Shannon distance of its policy to the others' on its views",
-    "increment_norm/…": "mean norm of the generated increments of the weights; mappo: 0",
-    "increment_step/…": "mean norm of their change from step to step, of the base's",
 }
 
 _HYPERNETWORK = {
+    "increment_norm/…": "mean norm of the generated increments of the weights",
+    "increment_step/…": "mean norm of their change from step to step, of the base's",
     "smooth_loss/…": "mean squared change of generated weights from step to step",
     "anchor_loss/…": "mean squared distance to what the slow copy generates",
 }

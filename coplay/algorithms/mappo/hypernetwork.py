@@ -204,11 +204,11 @@ class Hypernetwork(NamedTuple):
     def increments(
         self, parameters: Parameters, batch: MAPPOBatch, context: Context
     ) -> dict[str, Float[Array, " seat"]]:
-        """How large generated increments are, and how much they change within episodes; 0 if there
-        are none."""
+        """How large generated increments are, and how much they change within episodes; empty if
+        there are none."""
         heads = parameters.hyper.heads
         if heads is None:
-            return no_increments(batch)
+            return {}
         products = heads.products(heads)
         base = optax.tree.norm(parameters.actor)
         norm = jnp.sqrt(squared_length(products, context.now))
@@ -218,12 +218,6 @@ class Hypernetwork(NamedTuple):
             "increment_norm": masked_mean(norm, batch.alive, (0, 1)),
             "increment_step": masked_mean(step, within, (0, 1)),
         }
-
-
-def no_increments(batch: MAPPOBatch) -> dict[str, Float[Array, " seat"]]:
-    """The same metrics of actors without generated weights."""
-    none = jnp.zeros(batch.alive.shape[-1])
-    return {"increment_norm": none, "increment_step": none}
 
 
 def _distance(

@@ -27,7 +27,7 @@ from coplay.algorithms.mappo import data
 from coplay.algorithms.mappo.config import MAPPOConfig
 from coplay.algorithms.mappo.data import Context, MAPPOBatch, MAPPOData, MAPPOState, Parameters
 from coplay.algorithms.mappo.diagnostics import moved
-from coplay.algorithms.mappo.hypernetwork import Hypernetwork, no_increments
+from coplay.algorithms.mappo.hypernetwork import Hypernetwork
 from coplay.algorithms.mappo.player import MAPPOMemory, MAPPOPlayer, PlayConfig, critic_inputs
 from coplay.core.errors import UserError
 from coplay.core.game import Game, Observation
@@ -482,7 +482,8 @@ class MAPPO(sets.SetLearner):
     def increments(
         self, parameters: Parameters, batch: MAPPOBatch, context: Context | None
     ) -> dict[str, Float[Array, " seat"]]:
-        """How large generated increments are, and how much they change within episodes."""
+        """How large generated increments are, and how much they change within episodes; empty
+        without a hypernetwork."""
         if self.hypernetwork is None or context is None:
-            return no_increments(batch)
+            return {}
         return self.hypernetwork.increments(parameters, batch, context)
