@@ -304,13 +304,17 @@ def _another(action: Array) -> Array:
 def data_check(
     learner: Learner, course: Course, update: Callable[[LearnerState, Any], LearnerState]
 ) -> Check:
-    """What of that which `training_data` gives changes what is learned, if it is another copy's."""
+    """What of that which `training_data` gives changes what is learned, if it is another copy's. Of
+    what is the same in all copies nothing can be asked: it is reported."""
     base = named(learner.parameters(update(course.state, course.watched)))
     arrays, structure = jax.tree_util.tree_flatten_with_path(course.watched)
-    found = {}
+    found, constant = {}, []
     for part in learner.declared_data:
         mine = [part in jax.tree_util.keystr(path) for path, _ in arrays]
         changed = [_elsewhere(x) if here else x for here, (_, x) in zip(mine, arrays, strict=True)]
+        if _untried([x for here, (_, x) in zip(mine, arrays, strict=True) if here]):
+            constant.append(part)
+            continue
         after = named(
             learner.parameters(update(course.state, jax.tree.unflatten(structure, changed)))
         )
@@ -324,10 +328,19 @@ def data_check(
         )
     dead = [part for part, value in found.items() if not value > 0]
     shown = ", ".join(f"{part} {value:.2g}" for part, value in found.items())
-    detail = f"largest change of a parameter: {shown}"
+    detail = f"largest change of a parameter: {shown}" if found else "nothing to change"
+    if constant:
+        detail += f"; not tried: constant in this rollout: {', '.join(constant)}"
     if dead:
         detail = f"declared and without effect: {', '.join(dead)}. {detail}"
-    return Check("declared data act", "data", not dead, detail, figures={"data": found})
+    figures = {"data": found, "constant": constant}
+    return Check("declared data act", "data", not dead, detail, figures=figures)
+
+
+def _untried(arrays: list[Array]) -> bool:
+    """Whether there is another copy's, and it is the same."""
+    copied = [x for x in arrays if x.ndim >= 2]
+    return bool(copied) and all(bool(jnp.all(_elsewhere(x) == x)) for x in copied)
 
 
 def _elsewhere(x: Array) -> Array:

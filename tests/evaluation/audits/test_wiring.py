@@ -4,10 +4,11 @@ import json
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import pytest
 
 from coplay.algorithms.mappo.config import HyperMAPPOConfig, MAPPOConfig
@@ -126,6 +127,38 @@ def test_declared_inputs_and_data_without_effect_are_named() -> None:
     check = data_check(mine, course(PPO), update)
     assert not check.passed and "without effect: .episode_steps." in check.detail
     assert check.figures["data"][".reward"] > 0
+
+
+class Sparse(NamedTuple):
+    """What was played: arrays [time, copy]."""
+
+    reward: jax.Array
+    action: jax.Array
+    time: jax.Array
+
+
+class Toy:
+    """Learns from rewards and times; also says that it does from actions."""
+
+    declared_data = (".reward", ".action", ".time")
+
+    @staticmethod
+    def parameters(state: Any) -> Any:
+        return {"weight": state}
+
+
+@pytest.mark.parametrize("seen", [False, True])
+def test_data_that_a_rollout_left_constant_are_not_tried(seen: bool) -> None:
+    action = jnp.array([[0, 1, 2], [2, 2, 0]])
+    reward = jnp.zeros((2, 3)).at[0, 1].set(float(seen))
+    watched = Sparse(reward, action, time=jnp.array([[0, 1, 2], [1, 2, 3]]))
+    toy: Any = Toy()
+    course = Course(jnp.zeros(3), jnp.zeros(3), None, watched)
+    check = data_check(toy, course, lambda state, played: state + played.reward[0] + played.time[0])
+    assert not check.passed and check.detail.startswith("declared and without effect: .action.")
+    assert check.figures["constant"] == ([] if seen else [".reward"])
+    assert ("not tried: constant in this rollout: .reward" in check.detail) != seen
+    assert (check.figures["data"].get(".reward", 0) > 0) == seen
 
 
 def test_what_a_game_leaves_constant_is_told_from_what_it_changes() -> None:
