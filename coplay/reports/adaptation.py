@@ -46,7 +46,7 @@ def print_adaptations(results: list[dict[str, Any]]) -> None:
     )
     table.add_column("co-players", overflow="fold")
     titles = ("score", "95 % interval", "random", "best response", "normalised")
-    for title in (*titles, "interval", "episodes to 90 %", "steps to 90 %"):
+    for title in (*titles, "interval", "episodes to 90 %", "robust", "steps to 90 %"):
         table.add_column(title, justify="right")
     if any(result["belief"] for result in results):
         table.add_column("belief", justify="right")
@@ -61,6 +61,7 @@ def print_adaptations(results: list[dict[str, Any]]) -> None:
             _number(result["normalised"]),
             _span(result["normalised_interval"]),
             _count(result["episodes_to_90"]),
+            _count(result.get("episodes_to_90_robust")),
             _count(result["steps_to_90"]),
         ]
         for name in ("belief", "accuracy"):

@@ -27,6 +27,7 @@ def result(against: str, models: bool) -> dict[str, Any]:
         "normalised": 0.5,
         "normalised_interval": [0.25, 0.75],
         "episodes_to_90": 7,
+        "episodes_to_90_robust": 3,
         "steps_to_90": None,
         "belief": course if models else None,
         "accuracy": course if models else None,

@@ -97,21 +97,39 @@ def first_good(curve: np.ndarray, good: float, window: int = WINDOW) -> int | No
 
     curve: [episode].
     """
-    if len(curve) < window:
-        return None
-    sums = np.concatenate([[0.0], np.cumsum(curve)])
+    return _lasting(smoothed(curve, window), good)
+
+
+def first_robust(rewards: np.ndarray, good: float, window: int = WINDOW) -> int | None:
+    """The same, if a fall counts only where the 95 % interval of the mean over units is below: one
+    unlucky stretch of a curve that is near the top does not.
+
+    rewards: [unit, episode], on the scale of `good`.
+    """
+    windows = smoothed(rewards, window)
+    ends = [bootstrap_interval(one, np.mean, resamples=500)[1] for one in windows.T]
+    return _lasting(np.array(ends), good)
+
+
+def smoothed(curve: np.ndarray, window: int = WINDOW) -> np.ndarray:
+    """[..., episode] means of the following `window` episodes, for the episodes that have them."""
+    sums = np.cumsum(curve, axis=-1, dtype=float)
+    sums = np.concatenate([np.zeros_like(sums[..., :1]), sums], axis=-1)
+    return (sums[..., window:] - sums[..., :-window]) / window
+
+
+def _lasting(values: np.ndarray, good: float) -> int | None:
+    """The first place from which values are not below `good`; None: the last one is, or there are
+    none."""
     # Rewards are float32 sums: a mean that equals the threshold must not fail by rounding.
-    fails = (sums[window:] - sums[:-window]) / window < good - 1e-6
-    last_fail = int(np.flatnonzero(fails)[-1]) if fails.any() else -1
-    return None if last_fail == len(fails) - 1 else last_fail + 1
+    fails = np.flatnonzero(values < good - 1e-6)
+    after = int(fails[-1]) + 1 if fails.size else 0
+    return None if after >= len(values) else after
 
 
 def first_reached(curve: np.ndarray, good: float, window: int = WINDOW) -> int | None:
     """The same, if it may fall below later."""
-    if len(curve) < window:
-        return None
-    sums = np.concatenate([[0.0], np.cumsum(curve)])
-    reached = (sums[window:] - sums[:-window]) / window >= good - 1e-6
+    reached = smoothed(curve, window) >= good - 1e-6
     return int(np.flatnonzero(reached)[0]) if reached.any() else None
 
 
@@ -129,9 +147,10 @@ def summarise(played: Played, steps: int, last: int, references: References) -> 
     curve = rewards.mean(0)
     score, interval = iqm(scores), bootstrap_interval(scores)
     share = references.normalised(curve)
-    good = reached = None
+    good = robust = reached = None
     if share is not None:
         good, reached = first_good(share, GOOD), first_reached(share, GOOD)
+        robust = first_robust(references.normalised(rewards), GOOD)
     bands = [bootstrap_interval(column, resamples=500) for column in rewards.T]
     accuracy = _course(played.predicted, played.acted, units, common, "accuracy", played.over)
     if accuracy is not None and played.best is not None and played.acted is not None:
@@ -144,6 +163,8 @@ def summarise(played: Played, steps: int, last: int, references: References) -> 
         "references_stderr": references.stderr,
         "episodes_to_90": good,
         "steps_to_90": _steps_before(units, good),
+        "episodes_to_90_robust": robust,
+        "steps_to_90_robust": _steps_before(units, robust),
         "interval": list(interval),
         "normalised_interval": _both(references, interval),
         "mean": float(scores.mean()),

@@ -11,6 +11,7 @@ from coplay.evaluation.adaptation.scores import (
     episode_time,
     first_good,
     first_reached,
+    first_robust,
     summarise,
     unit_scores,
 )
@@ -108,6 +109,19 @@ def test_when_a_curve_is_good_for_good() -> None:
     assert first_good(np.full(20, 0.9, np.float32), 0.9) == 0
 
 
+def test_an_unlucky_stretch_is_no_fall_and_a_lasting_one_is() -> None:
+    rng = np.random.default_rng(3)
+    rewards = 0.95 + 0.6 * rng.standard_normal((40, 200))
+    plain = first_good(rewards.mean(0), 0.9)
+    assert plain is not None and plain > 50 and first_robust(rewards, 0.9) == 0
+    learned = rewards.copy()
+    learned[:, :30] -= 0.9
+    # A window of ten that begins at episode 28 still holds two bad ones: 0.95 - 0.18.
+    assert 25 <= (first_robust(learned, 0.9) or 0) <= 30
+    assert first_robust(rewards - 0.9, 0.9) is None
+    assert first_robust(rewards[:, :9], 0.9) is None  # too short to say
+
+
 def test_steps_to_90_counts_the_steps_before_that_episode() -> None:
     over = np.ones((2, 40), bool)
     over[1, ::2] = False  # two steps per episode
@@ -117,6 +131,7 @@ def test_steps_to_90_counts_the_steps_before_that_episode() -> None:
     nothing = Played(reward, over, None, None, None, None, None)
     result = summarise(nothing, 40, 10, References(0.0, 1.0))
     assert result["episodes_to_90"] == 4
+    assert result["episodes_to_90_robust"] in range(5)
     assert result["steps_to_90"] == np.mean([4, 8])
     assert result["normalised"] == pytest.approx(1.0)
 
