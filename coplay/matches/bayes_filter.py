@@ -23,6 +23,9 @@ from coplay.core.player import Player, View
 from coplay.matches.dataset import Dataset, batches, by_segment
 from coplay.nn import categorical
 
+TIE = 1e-6
+"""Probabilities closer than this count as equal."""
+
 
 class Filtered(NamedTuple):
     """What the filter says of every sample, in the order of `Samples`.
@@ -35,6 +38,40 @@ class Filtered(NamedTuple):
     kind: np.ndarray
     action: np.ndarray
     known: np.ndarray
+
+    def hits(self) -> np.ndarray:
+        """[row] probability that the action the filter holds most probable is taken. Among equally
+        probable ones it guesses."""
+        first = self.action >= self.action.max(1, keepdims=True) - TIE
+        return (self.known * first).sum(1) / first.sum(1)
+
+
+class BestTop1(NamedTuple):
+    """Top-1 of the filter over some samples. expected: over the chance of what co-players do.
+    interval: 95 % of what comes true in so many samples lies in it."""
+
+    expected: float
+    interval: tuple[float, float]
+
+    def words(self, top1: float) -> str:
+        """What a model's top-1 on the same samples is beside it."""
+        low, high = self.interval
+        said = f"the best possible top-1 is {self.expected:.3f} ({low:.3f} to {high:.3f} by chance)"
+        if top1 <= self.expected:
+            return f"{said}: {100 * top1 / max(self.expected, 1e-9):.1f} % of it is reached"
+        if top1 <= high:
+            return f"{said}: the model is above the expected value, by no more than chance"
+        return (
+            f"{said}: the model is above it by more than chance, so the kinds do not fit the data"
+        )
+
+
+def best_top1(hits: np.ndarray) -> BestTop1:
+    """Of the samples with these `Filtered.hits`. Given the past, each hit is a draw of its own, so
+    the variance of their sum is the sum of p (1 - p)."""
+    expected = float(hits.mean())
+    reach = 1.96 * float(np.sqrt((hits * (1 - hits)).sum())) / len(hits)
+    return BestTop1(expected, (expected - reach, expected + reach))
 
 
 def refuse_memories(kinds: tuple[str, ...], players: tuple[Player, ...]) -> None:

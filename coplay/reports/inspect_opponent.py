@@ -8,6 +8,7 @@ import numpy as np
 
 from coplay.core.files import write_json
 from coplay.games.drawing import INK
+from coplay.matches.bayes_filter import BestTop1, best_top1
 from coplay.models.opponent_model import Accuracy, accuracy
 from coplay.reports import charts, page
 from coplay.reports.inspected import SeenGoals
@@ -27,7 +28,11 @@ def write(out: Path, seen: SeenGoals) -> dict[str, Any]:
     best = None
     if seen.best is not None:
         best = {kind: _best(seen.best.action, action, mask) for kind, mask in groups.items()}
-    figures = _figures(seen, ours, best)
+    tops = None
+    if seen.best is not None:
+        hits = seen.best.hits()
+        tops = {kind: best_top1(hits[mask]) for kind, mask in groups.items() if mask.any()}
+    figures = _figures(seen, ours, best, tops)
     write_json(out / "figures.json", figures)
     charts.write_csv(
         out / "classes.csv",
@@ -65,8 +70,8 @@ def write(out: Path, seen: SeenGoals) -> dict[str, Any]:
     _draw_classes(out / "classes.png", ours, best, names)
     _draw_steps(out / "by_step.png", seen, action, groups)
     if len(seen.rows) > 1:
-        _draw_training(out / "training.png", seen, best)
-    _page(out, seen, figures, ours)
+        _draw_training(out / "training.png", seen, tops)
+    _page(out, seen, figures, tops)
     return figures
 
 
@@ -83,7 +88,10 @@ def _best(probs: np.ndarray, action: np.ndarray, mask: np.ndarray) -> Accuracy:
 
 
 def _figures(
-    seen: SeenGoals, ours: dict[str, Accuracy], best: dict[str, Accuracy] | None
+    seen: SeenGoals,
+    ours: dict[str, Accuracy],
+    best: dict[str, Accuracy] | None,
+    tops: dict[str, BestTop1] | None,
 ) -> dict[str, Any]:
     names = seen.game.action_names
 
@@ -95,16 +103,18 @@ def _figures(
             "top3": float(found.top3),
             "loss": float(found.loss),
             "bayes_top1": None,
+            "bayes_interval": None,
             "best_top3": None,
             "best_loss": None,
             "share_of_bayes": None,
         }
-        if best is not None:
+        if best is not None and tops is not None and kind in tops:
             figures |= {
-                "bayes_top1": float(best[kind].top1),
+                "bayes_top1": tops[kind].expected,
+                "bayes_interval": list(tops[kind].interval),
                 "best_top3": float(best[kind].top3),
                 "best_loss": float(best[kind].loss),
-                "share_of_bayes": float(found.top1 / max(float(best[kind].top1), 1e-9)),
+                "share_of_bayes": float(found.top1) / max(tops[kind].expected, 1e-9),
             }
         figures["classes"] = {
             name: {
@@ -171,7 +181,7 @@ def _draw_steps(
     figure, axes = charts.panels(len(groups), width=1.2 + 3.2 * len(groups), height=3.4)
     time = seen.samples.time
     right = seen.found.action.argmax(1) == action
-    able = None if seen.best is None else seen.best.action.argmax(1) == action
+    able = None if seen.best is None else seen.best.hits()
     for one, (kind, mask) in zip(axes, groups.items(), strict=True):
         count = np.bincount(time[mask], minlength=1)
         drawn = np.flatnonzero(count >= LEAST)
@@ -191,7 +201,7 @@ def _draw_steps(
     charts.save(figure, path)
 
 
-def _draw_training(path: Path, seen: SeenGoals, best: dict[str, Accuracy] | None) -> None:
+def _draw_training(path: Path, seen: SeenGoals, tops: dict[str, BestTop1] | None) -> None:
     figure, (left, right) = charts.panels(2, height=3.8)
     epoch = [row["epoch"] for row in seen.rows]
     for index, kind in enumerate(("all", *seen.kinds)):
@@ -199,8 +209,8 @@ def _draw_training(path: Path, seen: SeenGoals, best: dict[str, Accuracy] | None
         if name in seen.rows[-1]:
             shade = charts.colour(index)
             left.plot(epoch, [row.get(name, np.nan) for row in seen.rows], color=shade, label=kind)
-            if best is not None:
-                left.axhline(float(best[kind].top1), color=shade, linestyle="--", linewidth=1)
+            if tops is not None and kind in tops:
+                left.axhline(tops[kind].expected, color=shade, linestyle="--", linewidth=1)
     left.set_title("top-1 on held-out episodes (dashed: best possible)", fontsize=11, color=INK)
     left.set_ylim(0, 1.02)
     names = [n for n in seen.rows[-1] if n.endswith(("_loss", "_kl", "_reconstruction"))]
@@ -215,22 +225,22 @@ def _draw_training(path: Path, seen: SeenGoals, best: dict[str, Accuracy] | None
     charts.save(figure, path)
 
 
-def _page(out: Path, seen: SeenGoals, figures: dict[str, Any], ours: dict[str, Accuracy]) -> None:
+def _page(
+    out: Path, seen: SeenGoals, figures: dict[str, Any], tops: dict[str, BestTop1] | None
+) -> None:
     number = charts.number
     rows = [("all", figures), *figures["kinds"].items()]
     words = f"Top-1 {figures['top1']:.3f}, top-3 {figures['top3']:.3f}"
-    if figures["bayes_top1"] is not None:
-        words += (
-            f"; the best possible top-1 is {figures['bayes_top1']:.3f}: "
-            f"{100 * figures['share_of_bayes']:.1f} % of it is reached"
-        )
+    if tops is not None:
+        words += f"; {tops['all'].words(figures['top1'])}"
     titles = ("co-player", "samples", "top-1", "best top-1", "share", "top-3", "loss", "best loss")
     parts = [
         page.paragraph(words + ".", "verdict"),
         page.paragraph(
             f"{seen.title}: {figures['samples']} steps of {seen.game.name} that were not learned "
             "from, only while the co-player is in the game; its goal code comes from the past "
-            "only. Best possible: the exact Bayes filter over the kinds of co-player."
+            "only. Best possible: the exact Bayes filter over the kinds of co-player, its expected "
+            "value over what they may do."
         ),
         page.heading("By co-player"),
         page.table(

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from coplay.core.errors import UserError
 from coplay.core.game import Observation, require_horizon
-from coplay.matches.bayes_filter import Filtered, filtered
+from coplay.matches.bayes_filter import Filtered, best_top1, filtered
 from coplay.matches.dataset import Dataset, Samples, packed, samples_of
 from coplay.models.goal_codes import GoalModel, Steps, new_goal_model, refuse_unknown_features
 from coplay.models.goal_loss import goal_loss
@@ -173,9 +173,21 @@ def pretrain_goals(
     model, record = fit(start, task, options, say)
     figures = {name: record[-1][name] for name in ("top1", "top3")}
     if best is not None:
-        top = shares(*rows, best.action, dataset.kinds, "bayes_top1")
-        figures |= {**top, "share_of_bayes": record[-1]["top1"] / top["bayes_top1"]}
+        figures |= best_figures(best.hits(), rows[1], dataset.kinds, record[-1]["top1"])
     return write_pretrained(out, "goals", source, config, options, model, record, figures)
+
+
+def best_figures(
+    hits: np.ndarray, kind: np.ndarray, kinds: tuple[str, ...], top1: float
+) -> dict[str, Any]:
+    """The best possible top-1 overall and by kind, and a model's share of it. hits: [row]."""
+    best = best_top1(hits)
+    found: dict[str, Any] = {"bayes_top1": best.expected, "bayes_interval": list(best.interval)}
+    for index, title in enumerate(kinds):
+        if (kind == index).any():
+            found[f"bayes_top1/{title}"] = best_top1(hits[kind == index]).expected
+    share = top1 / max(best.expected, 1e-9)
+    return found | {"share_of_bayes": share, "verdict": best.words(top1)}
 
 
 def best_of(dataset: Dataset) -> Filtered | None:

@@ -9,7 +9,7 @@ import pytest
 from coplay.core.errors import UserError
 from coplay.core.player import Player as AnyPlayer
 from coplay.games.stag_hunt import StagHuntConfig
-from coplay.matches.bayes_filter import filtered
+from coplay.matches.bayes_filter import Filtered, best_top1, filtered
 from coplay.matches.dataset import Dataset, samples_of
 from coplay.training.collect import collect
 from coplay.training.players import make_player
@@ -98,6 +98,26 @@ def test_best_accuracy_on_4x4(mix: str, best: float, known: float) -> None:
     assert abs((ours.known.argmax(1) == action).mean() - known) < 0.015
     # What the filter expects of itself is what comes true.
     assert abs(ours.action.max(1).mean() - (ours.action.argmax(1) == action).mean()) < 0.01
+
+
+def test_the_best_top1_is_expected_over_ties_and_over_what_others_do() -> None:
+    known = np.array([[0.5, 0.3, 0.2], [0.0, 1.0, 0.0], [0.1, 0.2, 0.7]])
+    found = Filtered(
+        kind=np.ones((3, 1)),
+        action=np.array([[0.4, 0.4, 0.2], [0, 1, 0], [0.8, 0.1, 0.1]]),
+        known=known,
+    )
+    # Of two equally probable actions one is guessed. The third row is held for the wrong kind.
+    np.testing.assert_allclose(found.hits(), [0.4, 1.0, 0.1])
+    best = best_top1(found.hits())
+    assert best.expected == pytest.approx(0.5)
+    assert best.interval[1] - 0.5 == pytest.approx(1.96 * np.sqrt(0.24 + 0.09) / 3)
+    many = best_top1(np.full(10_000, 0.4))
+    right = np.random.default_rng(0).random((400, 10_000)) < 0.4
+    inside = np.abs(right.mean(1) - 0.4) <= many.interval[1] - 0.4
+    assert 0.92 < inside.mean() < 0.98
+    assert "75.0 % of it is reached" in many.words(0.3)
+    assert "no more than chance" in many.words(0.405) and "more than chance, so" in many.words(0.45)
 
 
 def test_players_that_remember_are_refused() -> None:

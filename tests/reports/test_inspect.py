@@ -50,6 +50,9 @@ def inspected(made: Path, capsys: Any, part: str, model: str) -> tuple[dict[str,
 def test_opponent_model(made: Path, capsys: Any) -> None:
     figures, out = inspected(made, capsys, "opponent-model", "goals")
     assert 0 <= figures["top1"] <= figures["top3"] <= 1 and 0.3 < figures["bayes_top1"] < 1
+    summary = json.loads((made / "goals" / "summary.json").read_text())
+    for name in ("top1", "bayes_top1", "bayes_interval", "share_of_bayes"):
+        assert figures[name] == pytest.approx(summary[name], rel=1e-5), name
     with open(out / "classes.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 4 * 7
