@@ -1,7 +1,7 @@
 """Command lines and configurations that nobody would write: no traceback, no hang, nothing left
 behind by a refusal, and no advice that does not hold.
 
-`COPLAY_FUZZ=SEED,COUNT` tries other lines.
+`COPLAY_FUZZ=SEED,COUNT` tries other lines and configurations.
 """
 
 import os
@@ -104,16 +104,21 @@ def try_lines(sandbox: Path, lines: list[list[str]]) -> None:
     assert not failures, f"{len(failures)} of {len(lines)} lines:\n" + "\n\n".join(failures)
 
 
-def lines(count: int) -> list[list[str]]:
+def draws(count: int) -> tuple[random.Random, int]:
+    """What a test draws from, and how many it tries unless the environment says otherwise."""
     seed, count = map(int, os.environ.get("COPLAY_FUZZ", f"{SEED},{count}").split(","))
-    print(f"seed {seed}, {count} lines")
-    chance = random.Random(seed)
+    print(f"seed {seed}, {count} to try")
+    return random.Random(seed), count
+
+
+def lines(count: int) -> list[list[str]]:
+    chance, count = draws(count)
     return [fuzz.line(chance) for _ in range(count)]
 
 
 def try_configurations(sandbox: Path, count: int) -> None:
-    chance, failures = random.Random(SEED), []
-    before = fuzz.tree(sandbox)
+    chance, count = draws(count)
+    before, failures = fuzz.tree(sandbox), []
     for _ in range(count):
         text = fuzz.mutated(chance, CONFIG)
         raw = text if isinstance(text, bytes) else text.encode(errors="surrogatepass")
@@ -156,9 +161,9 @@ def test_many_configurations(sandbox: Path) -> None:
 def test_lines_as_processes(tmp_path: Path) -> None:
     """Refused lines as users give them; those that would begin to work are left out."""
     fuzz.make_sandbox(tmp_path, CONFIG)
-    print(f"seed {SEED}")
-    chance, failures, tried = random.Random(SEED), [], 0
-    while tried < PROCESSES:
+    chance, count = draws(PROCESSES)
+    failures, tried = [], 0
+    while tried < count:
         line = fuzz.line(chance)
         if any("\udc80" in text for text in line):
             continue
