@@ -26,11 +26,13 @@ MOST_COPIES, MOST_WORKER_COPIES = 1024, 64
 
 class Match(NamedTuple):
     """Episodes of one seating. reward, steps: [episode, seat] NumPy arrays. scores: [episode]
-    each, from the episodes' last states (`Game.scores`)."""
+    each, from the episodes' last states (`Game.scores`). restarts: how often an environment failed
+    and was started anew."""
 
     reward: np.ndarray
     steps: np.ndarray
     scores: Mapping[str, np.ndarray] = {}
+    restarts: int = 0
 
     def record(self, game: str, players: list[str]) -> dict[str, Any]:
         """The match as a JSON object: means and standard errors of every seat, and the means of
@@ -51,7 +53,9 @@ class Match(NamedTuple):
                 }
                 for seat, player in enumerate(players)
             ],
-        } | ({"scores": scores} if scores else {})
+            **({"scores": scores} if scores else {}),
+            **({"restarts": self.restarts} if self.restarts else {}),
+        }
 
 
 def one_step(
@@ -156,14 +160,16 @@ def play_match(
     each = -(-episodes // min(copies or most, episodes))
     copies = -(-episodes // each)
     played: Any
+    restarts = 0
     if isinstance(game, WorkerGame):
-        played = play_worker_episodes(game, groups, seed, copies, each)
+        *played, restarts = play_worker_episodes(game, groups, seed, copies, each)
     else:
         played = _play_episodes(game, groups, jax.random.key(seed), copies, each)
     # The last round may hold more episodes than asked for; which copies are left out is fixed
     # beforehand, so it does not depend on how they went.
     flat = jax.tree.map(lambda x: np.asarray(x).reshape(-1, *x.shape[2:])[:episodes], played)
-    return Match(*flat)
+    reward, steps, scores = flat
+    return Match(reward, steps, scores, restarts)
 
 
 class RecordedEpisode(NamedTuple):

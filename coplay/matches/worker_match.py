@@ -49,9 +49,10 @@ def worker_table(game: WorkerGame, groups: tuple[Group, ...], views: Views) -> T
 
 def play_worker_episodes(
     game: WorkerGame, groups: tuple[Group, ...], seed: int, copies: int, episodes: int
-) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray], int]:
     """Every copy plays `episodes` whole episodes, one after the other at its own pace: rewards and
-    steps in the game, [episode, copy, seat], and the environment's scores, [episode, copy]."""
+    steps in the game, [episode, copy, seat], the environment's scores, [episode, copy], and how
+    often an environment was restarted."""
     names = game.table.scores
     scores = np.zeros((episodes, copies, len(names)), np.float32)
     reward = np.zeros((episodes, copies, game.seats), np.float32)
@@ -82,7 +83,8 @@ def play_worker_episodes(
             table = table._replace(memory=memory)
             time, episode, step = np.where(over, 0, time + 1), episode + over, step + 1
             active = episode < episodes
-    return reward, steps, {name: scores[..., index] for index, name in enumerate(names)}
+        restarts = pool.restarts
+    return reward, steps, {name: scores[..., i] for i, name in enumerate(names)}, restarts
 
 
 def record_worker_episode(

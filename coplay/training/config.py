@@ -13,6 +13,7 @@ from coplay.core.config import (
     Range,
     Seed,
     from_json,
+    leaves,
     only_if,
     to_json,
     with_fields,
@@ -22,7 +23,7 @@ from coplay.core.game import Game
 from coplay.core.reading import read_field
 from coplay.games.registry import game_parts
 from coplay.nn.networks import view_shape
-from coplay.training.upgrade import is_old, upgraded_learner
+from coplay.training.upgrade import is_old, upgraded_learner, without_gone
 
 MANY_STEPS = 10_000_000  # of a rollout; below it nothing is estimated
 
@@ -91,7 +92,7 @@ class TrainConfig:
     """Everything that determines a training run.
 
     player, game_name: the learner and the game by name. learner, game: their configurations.
-    dropped: fields of a file of version 0.1 that are gone.
+    dropped: fields of a file of an older program that are gone.
     """
 
     player: str
@@ -119,10 +120,14 @@ class TrainConfig:
         dropped: list[str] = []
         if is_old(data.get("coplay")) and isinstance(learner, dict):
             learner, dropped = upgraded_learner(player, learner)
+        kind = learner_parts(player)[0]
+        if isinstance(learner, dict):
+            learner, gone = without_gone(learner, {leaf.path for leaf in leaves(kind())})
+            dropped += gone
         return TrainConfig(
             player=player,
             game_name=game_name,
-            learner=_over_defaults(learner_parts(player)[0], learner, f"{where}: learner"),
+            learner=_over_defaults(kind, learner, f"{where}: learner"),
             game=from_json(game_parts(game_name)[0], data["game"], f"{where}: game"),
             run=from_json(RunConfig, data["run"], f"{where}: run"),
             dropped=tuple(dropped),

@@ -16,7 +16,8 @@ def summary_of(
 ) -> dict[str, Any]:
     """The matches [seed] of a final evaluation, taken together; with several seeds also each of
     them, and the interquartile mean over them with its interval."""
-    every: Match = jax.tree.map(lambda *parts: np.concatenate(parts), *matches)
+    arrays = [(match.reward, match.steps, match.scores) for match in matches]
+    every = Match(*jax.tree.map(lambda *parts: np.concatenate(parts), *arrays))
     summary = every.record(game, entries)
     if len(seeds) == 1:
         return summary

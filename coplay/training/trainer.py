@@ -27,6 +27,7 @@ from coplay.games.adapters.trusted import naming
 from coplay.games.adapters.worker_game import WorkerGame
 from coplay.matches.match import Match, play_match
 from coplay.training import checkpoints
+from coplay.training.best_learners import BestLearners
 from coplay.training.block import (
     Counts,
     TrainState,
@@ -155,9 +156,7 @@ class Trainer:
         self.iteration = self.logged = 0
         self.mark = time.perf_counter()
         self.phase = 0
-        self.best: tuple[Any, ...] | None = None
-        self.best_score = [-math.inf] * run.seeds
-        self.recent: list[dict[str, np.ndarray]] = []
+        self.best = BestLearners(self.saved.best, run.seeds)
         self.rewards = [math.nan] * self.game.seats
         self.stop = StopRequest()
         self.workers: WorkerBlocks | None = None
@@ -208,9 +207,7 @@ class Trainer:
         self.phase, self.iteration = note["phase"], note["iteration"]
         self.logged = self.iteration
         self.clock = Clock(note["seconds"], note["compile_seconds"])
-        self.best_score = [-math.inf if s is None else s for s in note["best_score"]]
-        if self.saved.best.exists() and max(self.best_score) > -math.inf:
-            self._restore_best()
+        self.best.restore(note["best_score"], self.state.learners, self.watcher.say)
         self._restore_records(note)
         self.folder.write_config(self.given)
         self.watcher.say(f"going on at step {self.step}")
@@ -228,14 +225,6 @@ class Trainer:
         checkpoints.check_note(note, len(self.phases), self.per_iteration, len(self.seeds))
         shapes = state_shapes(self.config, self.game, self.phases[note["phase"]])
         return checkpoints.load(path, shapes)
-
-    def _restore_best(self) -> None:
-        """The best learners so far; a run goes on without them, and keeps the next best."""
-        try:
-            self.best, _ = checkpoints.load(self.saved.best, self.state.learners)
-        except checkpoints.DamagedCheckpoint as error:
-            self.watcher.say(f"the best learners so far are lost: {error}")
-            self.best_score = [-math.inf] * len(self.seeds)
 
     def _restore_records(self, note: dict[str, Any]) -> None:
         """Cut the files that grow back to the checkpoint, and say what is not as it was."""
@@ -258,7 +247,7 @@ class Trainer:
         ]
         if self.config.dropped:
             gone = ", ".join(self.config.dropped)
-            notes.append(f"the configuration is of version 0.1; these fields are gone: {gone}")
+            notes.append(f"the configuration is of an older program; these fields are gone: {gone}")
         return notes
 
     # --- the loop ------------------------------------------------------------------------------
@@ -378,7 +367,7 @@ class Trainer:
         speed = iterations * self.per_iteration * len(self.seeds) / (now - self.mark)
         self.clock.training += now - self.mark
         self.mark = now
-        self.recent.append(arrays)
+        self.best.count(arrays)
         rows = []
         for index in range(iterations):
             self.logged += 1
@@ -421,7 +410,7 @@ class Trainer:
 
     def _save(self) -> None:
         """A checkpoint of everything; the best learners so far beside it."""
-        self._keep_best()
+        self.best.keep(self.state.learners, self.step)
         records = [self.logs.record, self.evaluations.record]
         note = {
             "phase": self.phase,
@@ -429,36 +418,13 @@ class Trainer:
             "seconds": self.clock.training,
             "compile_seconds": self.clock.compiling,
             "metrics_bytes": self.logs.record.bytes,
-            "best_score": [None if math.isinf(s) else s for s in self.best_score],
+            "best_score": self.best.noted(),
             "versions": checkpoints.versions(),
         }
         if self.workers:
             note["restarts"] = self.workers.restarts
         note |= statement(self.given, {record.path.name: record.state() for record in records})
         self.saved.save(self.step, self.state, note)
-
-    def _keep_best(self) -> None:
-        """Each seed's learners when its team mean since the last checkpoint was highest."""
-        if not self.recent:
-            return
-        episodes, reward = (
-            np.sum([np.sum(counts[name], axis=0) for counts in self.recent], axis=0)
-            for name in ("episodes", "reward")
-        )
-        self.recent = []
-        score = np.where(episodes > 0, reward.mean(1) / np.maximum(episodes, 1), -np.inf)
-        better = score > np.array(self.best_score)
-        if not better.any():
-            return
-        now = jax.tree.map(np.asarray, self.state.learners)
-        before = now if self.best is None else self.best
-        self.best = jax.tree.map(
-            lambda new, old: np.where(better.reshape(-1, *(1,) * (new.ndim - 1)), new, old),
-            now,
-            before,
-        )
-        self.best_score = np.where(better, score, self.best_score).tolist()
-        checkpoints.save(self.saved.best, self.best, {"step": self.step, "score": self.best_score})
 
     # --- the end -------------------------------------------------------------------------------
 
@@ -504,4 +470,7 @@ class Trainer:
             ]
             players.append(mine[0] if mine else make_player(entry, self.game, seat))
         seed = 1_000_000 + self.seeds[index]
-        return play_match(self.game, group_players(players), episodes, seed)
+        match = play_match(self.game, group_players(players), episodes, seed)
+        if self.workers:
+            self.workers.restarts += match.restarts
+        return match

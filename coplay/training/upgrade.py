@@ -1,9 +1,11 @@
-"""Configurations of version 0.1: a map of old names to the paths of today.
+"""Configurations of older programs.
 
-A field that is gone maps to None: it is dropped, and the user is told.
+Of version 0.1: a map of old names to the paths of today. A field that is gone maps to None: it is
+dropped, and the user is told. Early files of version 0.2.0 hold a few fields more than today's:
+these are dropped likewise.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 Renamed = Mapping[str, str | tuple[str, ...] | None]
@@ -146,6 +148,12 @@ FIT: Renamed = {
 }
 """The same of pretrained models: of goals, and of how they were fitted."""
 
+GONE = (
+    *("optimiser.weight_decay", "value_norm.decay", "search.min_q_range", "goals.units"),
+    "units",  # of a pretrained model of goals
+)
+"""Fields that early files of version 0.2.0 hold."""
+
 VALUES: Mapping[tuple[str, str], Callable[[Any], Any]] = {
     ("hop", "planner"): lambda value: {"on": "search", "off": "none"}.get(value, value),
 }
@@ -181,3 +189,27 @@ def upgraded_learner(player: str, data: Mapping[str, Any]) -> tuple[dict[str, An
         name: VALUES.get((player, name), lambda value: value)(value) for name, value in data.items()
     }
     return upgraded(LEARNERS.get(player, {}), values)
+
+
+def without_gone(
+    data: Mapping[str, Any], known: Collection[str]
+) -> tuple[dict[str, Any], list[str]]:
+    """A configuration without the fields of `GONE` that are not known today, and those it held.
+
+    known: paths of the fields of today. What is left of `value_norm` is its only field, whether
+    values are normalised.
+    """
+    kept = {
+        name: dict(value) if isinstance(value, Mapping) else value for name, value in data.items()
+    }
+    found = []
+    for path in GONE:
+        part, dot, name = path.rpartition(".")
+        place = kept.get(part) if dot else kept
+        if path not in known and isinstance(place, dict) and name in place:
+            del place[name]
+            found.append(path)
+    norm = kept.get("value_norm")
+    if "value_norm" in known and isinstance(norm, dict) and set(norm) == {"enabled"}:
+        kept["value_norm"] = norm["enabled"]
+    return kept, found

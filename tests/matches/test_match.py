@@ -194,12 +194,14 @@ def played(size: int, seating: str) -> Match:
     game = stag_hunt(size)
     players = [make_player(entry, game, seat) for seat, entry in enumerate(seating.split(","))]
     result = play_match(game, group_players(players), ROUNDS * COPIES, seed=1)
-    return jax.tree.map(lambda x: x.reshape(ROUNDS, COPIES, 4), result)
+    return Match(*(x.reshape(ROUNDS, COPIES, 4) for x in (result.reward, result.steps)))
 
 
 def rounds_of(size: int, seating: str, first: int = 0, every: int = 1) -> Match:
     """[episode, seat] of some of the rounds."""
-    return jax.tree.map(lambda x: x[first::every].reshape(-1, 4), played(size, seating))
+    every_round = played(size, seating)
+    parts = (every_round.reward, every_round.steps)
+    return Match(*(x[first::every].reshape(-1, 4) for x in parts))
 
 
 FOUR, TWO = ",".join([NS_NH] * 4), f"ns,{NS_NH},nh,nh"

@@ -1,5 +1,6 @@
 """Files of version 0.1 are read: every field is where it belongs, what is gone is named."""
 
+import copy
 import json
 import shutil
 from pathlib import Path
@@ -10,10 +11,12 @@ import pytest
 import coplay
 from coplay.algorithms.registry import learner_parts
 from coplay.core.config import get_field, leaves, to_json
+from coplay.games.stag_hunt import StagHuntConfig
 from coplay.training import upgrade
+from coplay.training.config import TrainConfig
 from coplay.training.pretrained import PretrainedGoalsConfig, read_pretrained
 from coplay.training.run import RunFolder, read_config
-from coplay.training.upgrade import LEARNERS, upgraded, upgraded_learner
+from coplay.training.upgrade import LEARNERS, upgraded, upgraded_learner, without_gone
 
 OLD = Path(__file__).parents[1] / "data" / "v0.1"
 RUNS = sorted(path.parent.name for path in OLD.glob("*/config.json"))
@@ -52,6 +55,44 @@ def test_fields_that_are_gone_are_named() -> None:
     found = upgraded(renamed, {"old": 1, "gone": 2, "both": 3, "same": 4})
     assert found == ({"part": {"new": 1, "a": 3}, "a": 3, "same": 4}, ["gone"])
     assert upgraded_learner("hop", {"planner": "off"})[0] == {"planner": "none"}
+
+
+EARLY = {
+    "optimiser.weight_decay": ("ppo", 1e-4),
+    "search.min_q_range": ("hop", 0.05),
+    "goals.units": ("hop-plus", 64),
+}
+"""Field that early files of version 0.2.0 hold -> a learner that had it, and its value."""
+
+
+def file_of(player: str) -> dict[str, Any]:
+    """A configuration file of today."""
+    learner = learner_parts(player)[0]()
+    return copy.deepcopy(TrainConfig(player, "stag-hunt", learner, StagHuntConfig()).as_json())
+
+
+@pytest.mark.parametrize("path", EARLY)
+def test_fields_of_early_files_of_this_version_are_dropped_and_named(path: str) -> None:
+    player, value = EARLY[path]
+    part, _, name = path.partition(".")
+    data = file_of(player)
+    today = TrainConfig.from_json(data, "a file of today")
+    data["learner"][part][name] = value
+    config = TrainConfig.from_json(data, "an early file")
+    assert config.dropped == (path,) and not today.dropped and config.learner == today.learner
+
+
+def test_normalisation_of_values_had_a_part_of_its_own() -> None:
+    data = file_of("mappo")
+    data["learner"]["value_norm"] = {"enabled": False, "decay": 0.999}
+    config = TrainConfig.from_json(data, "an early file")
+    assert config.dropped == ("value_norm.decay",) and config.learner.value_norm is False
+
+
+def test_a_field_of_today_is_never_dropped() -> None:
+    data = {"optimiser": {"weight_decay": 1.0}, "units": 3}
+    assert without_gone(data, {"optimiser.weight_decay", "units"}) == (data, [])
+    assert without_gone(data, set()) == ({"optimiser": {}}, ["optimiser.weight_decay", "units"])
 
 
 def test_pretrained_models() -> None:

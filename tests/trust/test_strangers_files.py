@@ -125,7 +125,7 @@ def test_a_resume_passes_over_what_is_damaged(tmp_path: Path) -> None:
     (folder / "step-x.npz").write_bytes(b"")
     (folder / "best.npz").write_bytes(b"nothing")
     trainer, said = taken_up(run)
-    assert trainer.step == 64 and trainer.best is None and trainer.best_score == [-np.inf]
+    assert trainer.step == 64 and trainer.best.learners is None and trainer.best.scores == [-np.inf]
     assert said.count("damaged checkpoint passed over") == len(NOTES) + 2
     assert "the best learners so far are lost" in said
     player = coplay.load_run(run).learner(0)
