@@ -16,6 +16,7 @@ from typing import Any
 import coplay.core
 from coplay.core.errors import Interrupted, RunStopped
 from coplay.core.files import write_json
+from coplay.core.reading import Unreadable, read_field, read_json
 from coplay.core.version import VERSION
 from coplay.reproduce.experiment import Experiment, Measurement
 from coplay.reproduce.pictures import draw
@@ -39,7 +40,7 @@ def reproduce(
         place = f"[{number} of {len(experiment.steps)}]"
         kept = kept_file(step, work)
         if kept.exists():
-            record = json.loads(kept.read_text())
+            record = read_record(kept, step)
             say(f"{place} {step.shown}: done, {record['seconds']:.0f} s")
         else:
             say(f"{place} {step.shown}")
@@ -94,6 +95,19 @@ def run_step(step: Measurement, work: Path) -> dict[str, Any]:
         "other_cores": None if others is None else round(others, 2),
         "output": json.loads(printed) if step.needs_json else None,
     }
+
+
+def read_record(kept: Path, step: Measurement) -> dict[str, Any]:
+    """What an earlier call kept of a command; an error that says which file to remove if it is
+    damaged."""
+    try:
+        record = read_json(kept)
+        read_field(record, "seconds", float, str(kept))
+        if "output" not in record:
+            raise Unreadable(f"{kept}: 'output' is missing")
+    except Unreadable as error:
+        raise Unreadable(f"{error}; remove the file, and {step.shown} runs again") from error
+    return record
 
 
 def call(command: list[str], folder: Path, path: str) -> tuple[int, str]:

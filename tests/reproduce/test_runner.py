@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from coplay.core.errors import Interrupted, RunStopped
+from coplay.core.errors import Interrupted, RunStopped, UserError
 from coplay.reproduce import runner
 from coplay.reproduce.experiment import MAIN, Experiment, Findings, Measurement, over_runs
 
@@ -64,6 +64,15 @@ def test_finished_commands_are_not_run_twice_by_the_same_program(
     monkeypatch.setattr(runner, "sources", lambda: "another program")
     runner.reproduce(EXPERIMENT, tmp_path, tmp_path, print)
     assert [words[0] for words in programs.called[3:]] == ["train", "collect"]
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"output": 1}', '{"seconds": 1}', "\xff"])
+def test_a_damaged_record_is_named(programs: Programs, tmp_path: Path, text: str) -> None:
+    runner.reproduce(EXPERIMENT, tmp_path, tmp_path, print)
+    kept = runner.kept_file(A, tmp_path)
+    kept.write_bytes(text.encode("latin-1"))
+    with pytest.raises(UserError, match=rf"{kept.name}.*remove the file, and coplay train ppo"):
+        runner.reproduce(EXPERIMENT, tmp_path, tmp_path, print)
 
 
 def test_an_interrupted_run_goes_on(programs: Programs, tmp_path: Path) -> None:
