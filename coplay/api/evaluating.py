@@ -211,6 +211,7 @@ def audit_seats(
     advantage: float = 0.02,
     episodes: int = 2_000_000,
     keep_going: bool = False,
+    training: bool = True,
     game_fields: Mapping[str, Any] | None = None,
     quiet: bool = False,
     watcher: Watcher | None = None,
@@ -222,7 +223,8 @@ def audit_seats(
     among: the player of the other seats while one learner moves through all of them.
     advantage: smallest advantage of one seat, as a share of the reward, that must not be missed.
     episodes: at most, for each player in the test of the seats' worth. keep_going: train also if a
-        fault is found before.
+        fault is found before. training: also compare the seats in training runs, which takes most
+        of the time.
     fields: of the learner, and `steps`, `seeds`, `seed`, `copies`, `rollout` of its training runs.
 
         assert coplay.audit_seats("ppo", "stag-hunt")["verdict"] == "pass"
@@ -237,7 +239,7 @@ def audit_seats(
     folder = Path(out) if out is not None else new_folder("audit", name)
     with watching(watcher, quiet) as told:
         result = audit_seats_of(
-            config, folder, entry_of(among), advantage, episodes, keep_going, told
+            config, folder, entry_of(among), advantage, episodes, keep_going, training, told
         )
     return _audited(result, folder, "Seat audit")
 

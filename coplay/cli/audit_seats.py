@@ -43,6 +43,8 @@ class AuditSeatsArguments(Generic[GameConfig, LearnerConfig]):
     """Episodes at most, for each player in the test of the seats' worth."""
     keep_going: bool = False
     """Train also if a fault is found before."""
+    training: bool = True
+    """Also compare the seats in training runs, which takes most of the time."""
     out: Path | None = None
     """Folder for the page, the pictures and the training runs; default: a new one below runs/."""
     json: bool = False
@@ -78,6 +80,7 @@ def run(arguments: list[str]) -> int:
             given.advantage,
             given.episodes,
             given.keep_going,
+            given.training,
             progress,
         )
     print_audit(result, write_audit(out, result), given.json)

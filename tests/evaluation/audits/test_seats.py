@@ -16,6 +16,7 @@ from coplay.algorithms.ppo.learner import PPO
 from coplay.algorithms.registry import LEARNERS
 from coplay.cli import main as cli
 from coplay.core.config import with_fields
+from coplay.evaluation.audits import seats
 from coplay.evaluation.audits.checks import Audit, Check
 from coplay.evaluation.audits.seat_fairness import compare_seats, fairness_checks
 from coplay.evaluation.audits.seat_learning import fewest_seeds
@@ -292,6 +293,25 @@ def test_wrong_input_is_refused_before_work(tmp_path: Path, change: dict, words:
         )
         audit_seats(seated, tmp_path / "audit")
     assert not (tmp_path / "audit").exists()
+
+
+@pytest.mark.parametrize(
+    ("first", "options", "run"),
+    [
+        (True, {}, 2),
+        (True, {"training": False}, 1),
+        (False, {}, 1),
+        (False, {"keep_going": True}, 2),
+        (False, {"keep_going": True, "training": False}, 1),
+    ],
+)
+def test_when_an_audit_trains(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: bool, options: dict, run: int
+) -> None:
+    chain = [Check("exact", "game", first, ""), None, Check("trained", "update", True, "")]
+    monkeypatch.setattr(seats, "_chain", lambda *_: iter(chain))
+    config = TrainConfig("ppo", "stag-hunt", PPOConfig(), StagHuntConfig(), RunConfig())
+    assert len(audit_seats(config, tmp_path / "audit", **options).checks) == run
 
 
 def test_games_whose_seats_cannot_be_renumbered_are_refused(
