@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from coplay.api.playing import episodes as episodes
     from coplay.api.playing import play as play
     from coplay.api.playing import replay as replay
+    from coplay.api.playing import schelling as schelling
     from coplay.api.training import train as train
     from coplay.core.errors import UserError as UserError
     from coplay.core.game import Game as Game
@@ -93,6 +94,7 @@ _WHERE = {
     "show_partners": "coplay.api.partners",
     "step_player": "coplay.training.players",
     "replay": "coplay.api.playing",
+    "schelling": "coplay.api.playing",
     "seat_keys": "coplay.core.trajectory",
     "to_pettingzoo": "coplay.games.adapters.pettingzoo_out",
     "train": "coplay.api.training",

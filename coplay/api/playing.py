@@ -10,6 +10,7 @@ from coplay.core.config import PositiveInt, Seed, checked
 from coplay.core.game import Game
 from coplay.core.group import Group, group_players
 from coplay.evaluation.cross_play import cross_play as cross_play_of
+from coplay.evaluation.schelling import schelling as schelling_of
 from coplay.games.registry import make_game
 from coplay.matches.episodes import Step, play_steps
 from coplay.matches.match import play_match
@@ -64,6 +65,30 @@ def cross_play(
     game = make_game(game) if isinstance(game, str) else game
     entries = [entry_of(player) for player in players]
     return cross_play_of(game, entries, episodes, seed, copies, greedy, say).as_json()
+
+
+def schelling(
+    game: Game | str,
+    cooperator: Entry = "",
+    defector: Entry = "",
+    episodes: int = 1000,
+    seed: int = 0,
+    copies: int | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> dict[str, Any]:
+    """What cooperating and defecting bring to a player, by how many others cooperate; the result is
+    what `coplay schelling --json` prints.
+
+    cooperator, defector: players, or entries of a seating; default: the game's first and second
+        scripted player. say: is told what is played.
+
+        coplay.schelling("cleanup")["defect"]  # by the number of others that cooperate
+    """
+    use_cache()
+    _check(episodes, seed, copies)
+    game = make_game(game) if isinstance(game, str) else game
+    names = entry_of(cooperator), entry_of(defector)
+    return schelling_of(game, *names, episodes, seed, copies, say).as_json()
 
 
 def episodes(

@@ -11,7 +11,8 @@ import coplay
 
 GROUPS = {
     "Train, play, measure": [
-        *("train", "play", "episodes", "replay", "cross_play", "adapt", "compare"),
+        *("train", "play", "episodes", "replay", "cross_play", "schelling"),
+        *("adapt", "compare"),
         *("audit_seats", "audit_wiring", "check"),
     ],
     "Packs of partners": ["make_partners", "select_partners", "show_partners"],
