@@ -80,7 +80,7 @@ def play_steps(
             before = table
             table, shown = step(game, groups, step_key, before)
             over = bool(shown["over"][0])
-            yield _shown_step(game, groups, before, table, shown)
+            yield _shown_step(game, groups, before, shown)
 
 
 def _step(
@@ -118,13 +118,16 @@ def _step(
         "realised": None if goals is None else jax.vmap(goals.realised)(before, state)[0],
         "events": jax.vmap(game.events)(before, state)[0] if game.event_names else None,
         "over": over,
+        # Taken out of the axis of copies here: outside every array would be a call of its own.
+        "states": jax.tree.map(lambda x: x[0], (before, state)),
     }
 
 
 def _shown_step(
-    game: Game, groups: tuple[Group, ...], before: Table, after: Table, shown: dict[str, Any]
+    game: Game, groups: tuple[Group, ...], before: Table, shown: dict[str, Any]
 ) -> Step:
     """What `_step` gave, without the axis of copies and seat by seat."""
+    state, following = shown.pop("states")
     shown = jax.device_get(shown)
     insights: list[Insight | None] = [None] * game.seats
     for group, found in zip(groups, shown["insights"], strict=True):
@@ -135,11 +138,11 @@ def _shown_step(
     return Step(
         episode=int(before.episode[0]),
         time=int(before.time[0]),
-        state=_single(before.state),
+        state=state,
         views=views,
         insights=insights,
         over=bool(shown["over"][0]),
-        after=_single(after.state),
+        after=following,
         realised=shown["realised"],
         events=shown["events"],
         **{name: np.asarray(shown[name][0]) for name in parts},
@@ -149,7 +152,3 @@ def _shown_step(
 def _of(tree: Any, row: int) -> Any:
     """The row [row, copy 0] of all arrays."""
     return jax.tree.map(lambda x: np.asarray(x[row, 0]), tree)
-
-
-def _single(state: State) -> State:
-    return jax.tree.map(lambda x: x[0], state)

@@ -52,9 +52,20 @@ def _below(
 def principal_variation(trees: SearchTrees, least: int = 2) -> list[int]:
     """The actions that were tried most, one after the other; of equals the one of higher Q. It ends
     where an action has fewer than `least` visits."""
+    visits, q, _, child = (np.asarray(part).tolist() for part in trees)
     path: list[int] = []
-    nodes = merged_tree(trees, least, None)
+    nodes = [(tree, 0) for tree in range(len(visits))]
     while nodes:
-        path.append(nodes[0][0])
-        nodes = nodes[0][4]
+        tried = [sum(visits[t][n][action] for t, n in nodes) for action in range(len(visits[0][0]))]
+        most = max(tried)
+        if most < least:
+            break
+        # Of equals the one of the highest sum of returns: with as many visits, of the highest Q.
+        action = max(
+            (action for action, total in enumerate(tried) if total == most),
+            key=lambda action: sum(visits[t][n][action] * q[t][n][action] for t, n in nodes),
+        )
+        path.append(action)
+        following = [(t, child[t][n][action]) for t, n in nodes if visits[t][n][action] > 0]
+        nodes = [(t, n) for t, n in following if n >= 0]
     return path
