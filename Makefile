@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-all test-faults test-docs lint docs docs-serve results clean
+.PHONY: setup demo demo-ppo test test-all test-faults test-docs lint docs docs-serve results clean
 
 setup: .venv/ready
 
@@ -13,11 +13,26 @@ setup: .venv/ready
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-# Train four players until they cooperate, and leave a run to look at in runs/demo.
+# A player is trained, shortened, and meets three strangers; results in runs/demo and runs/demo-strangers.
+DEMO := runs/demo-partners@partner=
+STRANGERS := $(DEMO)1,$(DEMO)2,$(DEMO)3
 demo: setup
-	rm -rf runs/demo
-	$(BIN)/coplay train ppo --game stag-hunt --steps 600000 --seed 0 --out runs/demo
-	@echo "(to have the coplay command at hand: source .venv/bin/activate)"
+	rm -rf runs/demo runs/demo-partners runs/demo-strangers
+	@echo "1 of 4: HOP+ is trained, shorter than by its defaults"
+	$(BIN)/coplay train hop-plus --game stag-hunt --recordings.samples 50000 --steps 140000 --episodes 500 --out runs/demo
+	@echo "2 of 4: three strangers are made, from another seed than the partners that HOP+ knows"
+	$(BIN)/coplay partners make --game stag-hunt --families rules --rules 4 --seed 1000 --out runs/demo-partners
+	@echo "3 of 4: it meets them, beside random play and a best response"
+	$(BIN)/coplay adapt runs/demo --against $(STRANGERS) --seeds 1 --steps 1200 --best.stage 200000 \
+		--best.most 200000 --best.seeds 1 --out runs/demo-strangers
+	@echo "4 of 4: a page that shows what it believes, predicts and plans"
+	$(BIN)/coplay watch runs/demo --against $(STRANGERS) --episodes 3 --out runs/demo-strangers/replay.html
+	@echo "open runs/demo-strangers/replay.html in a browser; to have the coplay command: source .venv/bin/activate"
+
+# Four PPO players learn to hunt the stag together, and leave a run to look at in runs/demo-ppo.
+demo-ppo: setup
+	rm -rf runs/demo-ppo
+	$(BIN)/coplay train ppo --game stag-hunt --steps 600000 --seed 0 --out runs/demo-ppo
 
 test: setup lint
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal -m 'not slow and not docs and not faults'

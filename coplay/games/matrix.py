@@ -50,7 +50,7 @@ class PublicGoodsConfig(MatrixConfig):
     """What the contributions, of 1 each, are multiplied by before everybody gets the same share."""
 
 
-class Kind(NamedTuple):
+class MatrixKind(NamedTuple):
     """A named game. actions: their names. payoff: as in `MatrixConfig`."""
 
     actions: tuple[str, ...]
@@ -58,11 +58,11 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "prisoners-dilemma": Kind(("cooperate", "defect"), (3, 0, 5, 1)),
-    "stag-hunt": Kind(("stag", "hare"), (4, 0, 3, 3)),
-    "chicken": Kind(("swerve", "dare"), (3, 1, 4, 0)),
-    "matching-pennies": Kind(("heads", "tails"), (1, -1, -1, 1, -1, 1, 1, -1)),
-    "coordination": Kind(("left", "right"), (1, 0, 0, 1)),
+    "prisoners-dilemma": MatrixKind(("cooperate", "defect"), (3, 0, 5, 1)),
+    "stag-hunt": MatrixKind(("stag", "hare"), (4, 0, 3, 3)),
+    "chicken": MatrixKind(("swerve", "dare"), (3, 1, 4, 0)),
+    "matching-pennies": MatrixKind(("heads", "tails"), (1, -1, -1, 1, -1, 1, 1, -1)),
+    "coordination": MatrixKind(("left", "right"), (1, 0, 0, 1)),
 }
 """Named games of two players. In matching pennies seat 0 wins if both are equal."""
 PUBLIC_GOODS = "public-goods"
