@@ -85,7 +85,7 @@ def _heat(
     axes.tick_params(length=0, colors=INK, labelsize=8)
     axes.spines[:].set_visible(False)
     bar = figure.colorbar(image, ax=axes, shrink=0.8)
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
     bar.set_label(words, color=INK)
     charts.save(figure, path)
 

@@ -88,8 +88,8 @@ def print_companies(found: dict[str, Any], families: Sequence[str]) -> None:
     console.print(table)
     every = Table(title="every company, the worst first")
     every.add_column("co-players", overflow="fold")
-    titles = ("score", "random", "best response", "regret", "normalised", "first episode")
-    for title in ("family", *titles):
+    numbers = ["score", "random", "best response", "regret", "normalised", "first episode"]
+    for title in ("family", *numbers):
         every.add_column(title, justify="left" if title == "family" else "right")
     for result, family in _from_worst(found["companies"], families):
         values = [result["score"], result["random"], result["best_response"]]
@@ -121,7 +121,9 @@ def draw_families(path: str | os.PathLike[str], found: dict[str, Any]) -> None:
     summary = found["summary"]
     figure = charts.new_figure(8.0, 4.0, roomy=True)
     axes = figure.subplots()
-    place, names, places = 0.0, [], []
+    place = 0.0
+    names: list[str] = []
+    places: list[float] = []
     words = {"in_family": "families it knows", "out_of_family": "other families"}
     for number, (side, title) in enumerate(words.items()):
         whole = summary.get(side)
@@ -131,18 +133,20 @@ def draw_families(path: str | os.PathLike[str], found: dict[str, Any]) -> None:
         rows = {title: whole} | {name: summary["by_family"][name] for name in members}
         for name, row in rows.items():
             label = None if places else "mean, 95 % interval"
-            style = {"color": charts.colour(number), "capsize": 4}
+            colour = charts.colour(number)
             low, high = row["interval"]
             middle = row["mean"]
             reach = [[max(middle - low, 0.0)], [max(high - middle, 0.0)]]
             size = 9 if name == title else 6
-            axes.errorbar(place, middle, reach, fmt="o", markersize=size, label=label, **style)
+            axes.errorbar(
+                place, middle, reach, fmt="o", markersize=size, label=label, color=colour, capsize=4
+            )
             for key, marker, said in (("worst", "v", "worst company"), ("first_episode", "o", "")):
                 axes.plot(
                     place,
                     row[key],
                     marker,
-                    color=charts.colour(number) if key == "worst" else FAINT_INK,
+                    color=colour if key == "worst" else FAINT_INK,
                     markerfacecolor="none",
                     label=None if places else said or "first episode",
                 )

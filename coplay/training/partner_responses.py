@@ -84,13 +84,15 @@ def read_responses(pack: Pack) -> dict[str, Response]:
 def _response(data: Any, where: str, name: str) -> Response:
     if not isinstance(data, dict):
         raise UserError(f"{where}: the response to '{name}' is missing")
-    numbers = [float(read_field(data, field, float, where)) for field in ("reward", "stderr")]
-    if not all(map(math.isfinite, numbers)):
+    reward, stderr = (
+        float(read_field(data, field, float, where)) for field in ("reward", "stderr")
+    )
+    if not (math.isfinite(reward) and math.isfinite(stderr)):
         raise UserError(f"{where}: reward and stderr of '{name}' must be finite")
     by, evidence = (
         read_field(data, field, kind, where) for field, kind in (("by", str), ("evidence", dict))
     )
-    return Response(*numbers, by, evidence)
+    return Response(reward, stderr, by, evidence)
 
 
 def response_player(pack: Pack, name: str, game: Game, greedy: bool = False) -> Player:

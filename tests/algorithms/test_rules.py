@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 import coplay
+from coplay.algorithms.known_planner import KnownPartner
 from coplay.algorithms.rules import RuleMemory, RuleParameters, draw_rules, make_rule_partner
 from coplay.core.errors import UserError
 from coplay.core.player import View
 from coplay.games.stag_hunt import nearest_hare, nearest_stag
+from coplay.nn.config import NetworkConfig
+from coplay.nn.networks import make_network, view_shape
 
 GAME = coplay.make_game("stag-hunt", height=3, width=3, players=2, hares=2)
 COPIES = 6
@@ -115,3 +118,31 @@ def test_partners_are_drawn_by_the_seed_and_differ() -> None:
 def test_other_blocks_are_refused() -> None:
     with pytest.raises(UserError, match="3 building blocks cannot play stag-hunt, which has 5"):
         make_rule_partner(GAME, RuleParameters(np.zeros(3), *[np.zeros(())] * 5))
+
+
+def test_who_does_not_know_the_choice_expects_a_mixture() -> None:
+    seen = view()
+    likes = [np.log(3.0), 0.0, -50.0, -50.0, -50.0]
+    mixed = partner(preference=likes, noise=0.2)
+    found = jax.jit(lambda player: player.usual(GAME, seen.state, seen.observation.legal))(mixed)
+    legal = np.asarray(seen.observation.legal)
+    even = legal / legal.sum(-1, keepdims=True)
+    doing = 0.75 * by(nearest_stag, seen) + 0.25 * by(nearest_hare, seen)
+    assert np.allclose(jax.nn.softmax(found), 0.8 * doing + 0.2 * even, atol=1e-5)
+
+
+def test_a_planner_expects_of_its_partner_what_the_partner_does() -> None:
+    """The co-player in seat 1 of a state sees it with itself first."""
+    key = jax.random.key(5)
+    hare_hunter = partner(preference=[0.0, 50.0, 0.0, 0.0, 0.0])
+    states = jax.jit(jax.vmap(GAME.reset))(jax.random.split(key, COPIES))
+
+    @jax.jit
+    def expected(states: Any) -> Any:
+        config, shape = NetworkConfig(hidden=(2,)), view_shape(GAME)
+        own = (make_network(config, shape, outputs, key, 1.0) for outputs in (GAME.actions, 1))
+        planner = KnownPartner(hare_hunter, *own)
+        return planner.others(GAME, jax.vmap(GAME.observe)(states), states, ())
+
+    theirs = jax.vmap(lambda state: nearest_hare(GAME, GAME.ego_state(state, 1)))
+    assert np.allclose(np.exp(expected(states))[:, 0], jax.jit(theirs)(states), atol=1e-5)

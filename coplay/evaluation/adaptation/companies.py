@@ -76,14 +76,15 @@ def known_to(focal: str) -> Known:
     about = read_json(folder.config_file)
     # HOP's personas are partners that want certain events.
     personas = {"rewards"} if about.get("player") == "hop" else set()
+    unsaid = Known(frozenset({*TRAINING_FAMILIES, *personas}))
     stated = about.get("partners")
-    path = stated.get("path") if isinstance(stated, dict) else None
-    if isinstance(path, str):
-        refuse_elsewhere(path, folder.path, str(folder.config_file))
+    if not isinstance(stated, dict) or not isinstance(stated.get("path"), str):
+        return unsaid
+    path: str = stated["path"]
+    refuse_elsewhere(path, folder.path, str(folder.config_file))
     # A pack that is gone, or is another one by now, tells nothing of what was met.
-    there = isinstance(path, str) and is_pack(path)
-    if not there or pack_checksum(Path(path)) != stated.get("checksum"):
-        return Known(frozenset({*TRAINING_FAMILIES, *personas}))
+    if not is_pack(path) or pack_checksum(Path(path)) != stated.get("checksum"):
+        return unsaid
     pack = read_pack(Path(path))
     families = {partner.family for partner in pack.partners}
     return Known(frozenset(families | personas), frozenset(pack.digests().values()))
@@ -132,8 +133,7 @@ def summarise_companies(
     ]
     found: dict[str, Any] = {"companies": len(results), "left_out": left_out}
     if not kept:
-        none = {"all": None, "by_family": {}, "in_family": None, "out_of_family": None}
-        return found | none
+        return found | {"all": None, "by_family": {}, "in_family": None, "out_of_family": None}
     names = list(dict.fromkeys(family for _, family in kept))
     by_family = {
         name: _summary([result for result, family in kept if family == name], seed)

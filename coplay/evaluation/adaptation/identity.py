@@ -18,6 +18,7 @@ from coplay.algorithms.scripted import Scripted
 from coplay.core.reading import open_file
 from coplay.games.registry import GAMES
 from coplay.training.partner_packs import ABOUT, is_pack
+from coplay.training.partner_responses import FIGURES, is_response
 from coplay.training.run import RunFolder
 from coplay.training.seating import is_run
 
@@ -52,9 +53,12 @@ def _content(file: Path) -> bytes:
 
 
 def _pack(entry: str) -> str:
-    """Of the pack, which states the checksums of its files, and of the partner that is named."""
+    """Of the pack, which states the checksums of its files, and of the partner that is named; of
+    its best responses if one of them is."""
     path, *options = entry.split("@")
-    return _digest((Path(path) / ABOUT).read_bytes(), *map(str.encode, options))
+    files = [ABOUT, FIGURES] if is_response(entry) else [ABOUT]
+    stated = [(Path(path) / name).read_bytes() for name in files if (Path(path) / name).exists()]
+    return _digest(*stated, *map(str.encode, options))
 
 
 def _player(player: Any) -> str:

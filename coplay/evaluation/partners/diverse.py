@@ -215,7 +215,13 @@ def make_diverse(order: Order) -> FamilyData:
     kinds, copies = config.diverse, max(config.copies // 4, 1)
     seats = tuple(range(game.seats))
     plain = ppo(game, seats, NETWORK, PARTS * copies)
-    learner = CompanyPPO(plain.config, plain.shape, plain.game_seats, seats, seats)
+    learner = CompanyPPO(
+        config=plain.config,
+        shape=plain.shape,
+        game_seats=plain.game_seats,
+        seats=seats,
+        active=seats,
+    )
     blocks = -(-config.diverse_steps // (2 * copies * ROLLOUT * BLOCK))
     key = jax.random.fold_in(jax.random.key(config.seed), 3000)
     start = jax.jit(partial(begin, learner, kinds=kinds, copies=copies))

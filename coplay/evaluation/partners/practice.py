@@ -163,8 +163,8 @@ def train_kept(
     like = jax.eval_shape(lambda: networks(practice.begin(game, given, key).learner))
     if path.is_file():
         try:
-            curve = jax.ShapeDtypeStruct((blocks,), jnp.float32)
-            return checkpoints.load(path, Trained(*like, curve))[0]
+            kept = Trained(like[0], like[1], jax.ShapeDtypeStruct((blocks,), jnp.float32))
+            return checkpoints.load(path, kept)[0]
         except checkpoints.DamagedCheckpoint:
             pass  # A damaged file is made anew.
     state = practice.begin(game, given, key)
@@ -172,6 +172,7 @@ def train_kept(
     for block in range(blocks):
         state, returns = practice.go_on(game, given, state, key, block, blocks)
         curve[block] = returns.mean()
-    trained = Trained(*networks(state.learner), curve)
+    actor, critic = networks(state.learner)
+    trained = Trained(actor, critic, curve)
     checkpoints.save(path, trained, {})
     return trained

@@ -41,8 +41,9 @@ class ResponsesConfig(Config):
     """Game steps of the best responses to partners that are kept."""
     seeds: PositiveInt = 2
     """Trainings of each best response; the best of them counts."""
-    planner_share: Annotated[float, Range(above=0, most=1)] = 0.15
-    """Share of these steps among planners, whose games take long."""
+    planner_share: Annotated[float, Range(above=0, most=1)] = 0.1
+    """Share of these steps, and of the episodes, among planners, whose games take long; one
+    training each."""
     copies: PositiveInt = 128
     """Game copies played at once."""
     episodes: Annotated[int, Range(least=2)] = 4096
@@ -62,10 +63,13 @@ class Responder(NamedTuple):
     seed: int
     practice: Practice
 
+    def share(self, partner: Player) -> float:
+        """How much is spent on a partner."""
+        return self.config.planner_share if isinstance(partner, HOPPlayer) else 1.0
+
     def blocks(self, steps: int, partner: Player) -> int:
         """Blocks of a training with a partner."""
-        share = self.config.planner_share if isinstance(partner, HOPPlayer) else 1.0
-        return max(1, round(steps * share / self.practice.block_steps))
+        return max(1, round(steps * self.share(partner) / self.practice.block_steps))
 
     def trained(self, kind: str, partner: Partner, player: Player, steps: int) -> Trained:
         """PPO in seat 0 among partners in all others."""
@@ -125,11 +129,12 @@ def best_of(found: Responder, partner: Partner, player: Player) -> tuple[Respons
     """The best of several trainings, sampling or greedy, and of search on top of it."""
     config, game = found.config, found.game
     tried = []
-    for seed in range(config.seeds):
+    episodes = max(2, round(config.episodes * found.share(player)))
+    for seed in range(1 if isinstance(player, HOPPlayer) else config.seeds):
         trained = found.trained(f"best{seed}", partner, player, config.steps)
         for greedy in (False, True):
             focal = PPOPlayer(trained.actor, jnp.zeros(0), greedy)
-            measured = measure_response(game, focal, player, config.episodes)
+            measured = measure_response(game, focal, player, episodes)
             tried.append((measured | {"seed": seed, "greedy": greedy}, trained))
     learned, best = max(tried, key=lambda one: one[0]["reward"])
     searched = None

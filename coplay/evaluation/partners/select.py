@@ -91,7 +91,7 @@ def select_partners(pack: Pack, config: SelectConfig, watcher: Watcher) -> dict[
     began = time.monotonic()
     trained = short_responses(pack, found, watcher)
     features = response_features(pack, found, trained)
-    report = {"features": feature_names(found.game), "parts": {}}
+    report: dict[str, Any] = {"features": feature_names(found.game), "parts": {}}
     made = {}
     for name, rows in parts.items():
         order, gains = most_diverse(kernel(features[rows]), config.keep)
@@ -142,7 +142,7 @@ def response_features(pack: Pack, found: Responder, trained: Mapping[str, Traine
     """[partner, feature]: how the response to each partner behaves among three of it."""
     rows = []
     for partner in pack.partners:
-        answer = PPOPlayer(as_data(trained[partner.name].actor), jnp.zeros(0))
+        answer = as_data(PPOPlayer(trained[partner.name].actor, jnp.zeros(0)))
         player = as_data(pack.player(partner.name, found.game))
         groups = (Group(answer, (0,), True), *company_of(found.game, player))
         rows.append(np.asarray(behaviour_of(found.game, groups, jax.random.key(pack.seed)))[0])

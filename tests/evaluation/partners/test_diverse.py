@@ -25,7 +25,7 @@ def played(kinds: int = 2, steps: int = 3, copies: int = 4, seats: int = 3) -> T
     none: Any = jnp.zeros(0)
     alive = jnp.ones(shape, bool).at[:, 1, :, 1].set(False)
     return Trajectory(
-        observation=jnp.zeros(shape),  # type: ignore[arg-type]
+        observation=jnp.zeros(shape),
         alive=alive,
         action=jnp.zeros(shape, int),
         log_policy=jnp.zeros((*shape, 2)),
@@ -34,7 +34,7 @@ def played(kinds: int = 2, steps: int = 3, copies: int = 4, seats: int = 3) -> T
         truncated=jnp.zeros(shape, bool).at[:, 1, :, 2].set(True),
         over=jnp.zeros(shape[:-1], bool).at[:, 1].set(True),
         final=none,
-        last=jnp.zeros((kinds, copies, seats)),  # type: ignore[arg-type]
+        last=jnp.zeros((kinds, copies, seats)),
         episode_reward=none,
         episode_steps=none,
     )

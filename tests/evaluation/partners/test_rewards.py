@@ -30,8 +30,8 @@ class Counting:
 def test_rewards_are_weighted_events() -> None:
     state = jnp.array([[0, 1], [1, 1]])
     own = jnp.ones((2, 2, 2))
-    played: Any = Trajectory(*[None] * 12)._replace(reward=own, state=state, after=state)  # type: ignore[arg-type]
-    found = rewards.weighted_events(Counting(), jnp.array([2.0, 10.0, -1.0]), played)  # type: ignore[arg-type]
+    played: Any = Trajectory(*[None] * 12)._replace(reward=own, state=state, after=state)
+    found = rewards.weighted_events(Counting(), jnp.array([2.0, 10.0, -1.0]), played)
     assert np.array_equal(found[0], [[11, 1], [1, 11]])
 
 
