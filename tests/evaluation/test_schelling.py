@@ -1,5 +1,7 @@
 """Schelling diagrams of a game whose pay-offs are known."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from coplay.reports.schelling import draw_schelling
 
 
 @pytest.mark.slow
-def test_public_goods_and_its_picture(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_public_goods_and_its_picture(tmp_path: Path) -> None:
     """Of 3 players each contribution of 1 gives 0.5 to everybody."""
     game = coplay.make_game("matrix:public-goods", players=3, multiplier=1.5, rounds=4)
     found = schelling(game, episodes=4)

@@ -64,8 +64,8 @@ def test_agrees_with_the_plain_game(name: str) -> None:
                 np.testing.assert_array_equal(
                     seen.planes[at][seat], planes(ground, cells, seat, layers)
                 )
-                expected = [*features(last, seat, 5), t / config.horizon]
-                np.testing.assert_allclose(seen.features[at][seat], expected, rtol=1e-6)
+                numbers = [*features(last, seat, 5), t / config.horizon]
+                np.testing.assert_allclose(seen.features[at][seat], numbers, rtol=1e-6)
                 kind = own_colour(ground, cells[seat], coins, seat)
                 greedy = nearest(ground, cells[seat], coins)
                 angry = any(stole[other] for other in seats if other != seat)

@@ -84,8 +84,8 @@ def test_agrees_with_lbforaging_step_by_step(name: str) -> None:
                 levels = {c: max(p.level for p in env.players if p.position == c) for c in cells}
                 expected = planes(ground, cells, seat, [foods, levels])
                 np.testing.assert_array_equal(seen.planes[at][seat], expected)
-                expected = [*features(last, seat, 6), t / config.horizon]
-                np.testing.assert_allclose(seen.features[at][seat], expected, rtol=1e-6)
+                numbers = [*features(last, seat, 6), t / config.horizon]
+                np.testing.assert_allclose(seen.features[at][seat], numbers, rtol=1e-6)
             last = [a if seen.legal[at][s][a] else STAY for s, a in enumerate(actions[at].tolist())]
             _, rewards, done, _, _ = env.step([THEIRS[a] for a in actions[at].tolist()])
             np.testing.assert_allclose(outcomes.reward[at], rewards, rtol=1e-5, atol=1e-7)

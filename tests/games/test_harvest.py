@@ -63,8 +63,8 @@ def test_agrees_with_the_plain_game() -> None:
                 assert np.flatnonzero(seen.legal[at][seat]).tolist() == legal[seat]
                 expected = planes(ground, cells, seat, layers)
                 np.testing.assert_array_equal(seen.planes[at][seat], expected)
-                expected = [*features(last, seat, 5), t / 40]
-                np.testing.assert_allclose(seen.features[at][seat], expected, rtol=1e-6)
+                numbers = [*features(last, seat, 5), t / 40]
+                np.testing.assert_allclose(seen.features[at][seat], numbers, rtol=1e-6)
                 for player, leave in (("sustainable", 1), ("careful", 3), ("nearest-apple", None)):
                     chances = policy(ground, cells[seat], apples, leave)
                     np.testing.assert_allclose(

@@ -86,8 +86,8 @@ def test_players_and_pay_offs_agree_with_the_plain_game_and_meet_in_closed_form(
         history: reference.History = []
         for t in range(n):
             for seat in range(2):
-                expected = [reference.policy(name, history, seat) for name in game.scripted]
-                np.testing.assert_allclose(probs[pair, 0, t, seat], np.array(expected, float))
+                chances = [reference.policy(name, history, seat) for name in game.scripted]
+                np.testing.assert_allclose(probs[pair, 0, t, seat], np.array(chances, float))
             joint = tuple(int(action) for action in actions[pair, 0, t])
             history.append(joint)
             assert rewards[pair, 0, t].tolist() == [reference.pay(joint, seat) for seat in range(2)]

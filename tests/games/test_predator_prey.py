@@ -79,8 +79,8 @@ def test_agrees_with_the_plain_game(name: str) -> None:
                 assert np.flatnonzero(seen.legal[at][seat]).tolist() == legal[seat]
                 expected = planes(ground, cells, seat, [hunters, prey])
                 np.testing.assert_array_equal(seen.planes[at][seat], expected)
-                expected = [*features(last, seat, 5), float(hunted[seat]), t / config.horizon]
-                np.testing.assert_allclose(seen.features[at][seat], expected, rtol=1e-6)
+                numbers = [*features(last, seat, 5), float(hunted[seat]), t / config.horizon]
+                np.testing.assert_allclose(seen.features[at][seat], numbers, rtol=1e-6)
                 for player in ("chaser", "evader", "corner"):
                     chances = policy(ground, cells, hunted, seat, player)
                     np.testing.assert_allclose(
