@@ -1,5 +1,8 @@
 """Real kills (SIGKILL) of real processes at random moments: starting, compiling, training,
-evaluating, drawing. A run that is taken up until it is done ends as one that was never killed."""
+evaluating, drawing. A run that is taken up until it is done ends as one that was never killed.
+
+`COPLAY_KILLS=SEED,COUNT` kills at other moments.
+"""
 
 import os
 import random
@@ -43,12 +46,13 @@ def finish(folder: Path) -> float:
 
 @pytest.mark.faults
 def test_kills_at_random_moments(tmp_path: Path) -> None:
-    chance = random.Random(0)
+    seed, count = map(int, os.environ.get("COPLAY_KILLS", "0,100").split(","))
+    chance = random.Random(seed)
     finish(tmp_path / "first")  # fills the cache of compiled programs
     takes = finish(tmp_path / "straight")
     wanted = outcome(tmp_path / "straight")
     kills, runs = 0, 0
-    while kills < 100:
+    while kills < count:
         folder = tmp_path / f"run-{runs}"
         runs += 1
         for _ in range(chance.randint(3, 8)):
@@ -66,4 +70,4 @@ def test_kills_at_random_moments(tmp_path: Path) -> None:
         assert outcome(folder) == wanted, folder
         for name in ("summary.json", "learning_curve.png", "episode.gif"):
             assert (folder / name).exists(), name
-    print(f"{kills} kills of {runs} runs")
+    print(f"seed {seed}: {kills} kills of {runs} runs")
