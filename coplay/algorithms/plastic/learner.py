@@ -130,7 +130,9 @@ class Plastic(PPO):
         """Arrays with the game copies at an axis as [entry, …, copy of the entry, …]."""
 
         def split(x: Array) -> Array:
-            shape = (*x.shape[:axis], self.config.library, -1, *x.shape[axis + 1 :])
+            entries = self.config.library
+            each = x.shape[axis] // entries
+            shape = (*x.shape[:axis], entries, each, *x.shape[axis + 1 :])
             return jnp.moveaxis(x.reshape(shape), axis, 0)
 
         return jax.tree.map(split, tree)
