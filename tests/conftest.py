@@ -40,6 +40,7 @@ install_import_hook(
         "coplay.matches.dataset",
         "coplay.matches.match",
         "coplay.matches.partitioned_player",
+        "coplay.matches.population",
         "coplay.matches.rollout",
         "coplay.matches.worker_rollout",
         "coplay.models",

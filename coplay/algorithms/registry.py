@@ -10,13 +10,21 @@ from coplay.algorithms.hop.config import HOPConfig
 from coplay.algorithms.hop.learner import HOP
 from coplay.algorithms.hop_plus.config import HopPlusConfig
 from coplay.algorithms.hop_plus.learner import HopPlus
+from coplay.algorithms.liam.config import LIAMConfig
+from coplay.algorithms.liam.learner import LIAM
 from coplay.algorithms.mappo.config import HyperMAPPOConfig, MAPPOConfig
 from coplay.algorithms.mappo.hyper import HyperMAPPO
 from coplay.algorithms.mappo.learner import MAPPO
+from coplay.algorithms.plastic.config import PlasticConfig
+from coplay.algorithms.plastic.learner import Plastic
 from coplay.algorithms.ppo.config import PPOConfig, RecurrentPPOConfig
 from coplay.algorithms.ppo.learner import PPO
 from coplay.algorithms.ppo.recurrent import RecurrentPPO
+from coplay.algorithms.rl2.config import RL2Config
+from coplay.algorithms.rl2.learner import RL2
 from coplay.algorithms.scripted import Scripted
+from coplay.algorithms.varibad.config import VariBADConfig
+from coplay.algorithms.varibad.learner import VariBAD
 from coplay.core.errors import OWN, UserError, unknown, wrong_signature
 from coplay.core.game import ScriptedPolicy
 from coplay.core.learner import Learner
@@ -25,6 +33,10 @@ from coplay.core.player import Player
 LEARNERS: dict[str, tuple[type, Callable[..., Learner]]] = {
     "ppo": (PPOConfig, PPO),
     "ppo-gru": (RecurrentPPOConfig, RecurrentPPO),
+    "rl2": (RL2Config, RL2),
+    "liam": (LIAMConfig, LIAM),
+    "varibad": (VariBADConfig, VariBAD),
+    "plastic": (PlasticConfig, Plastic),
     "hop": (HOPConfig, HOP),
     "hop-plus": (HopPlusConfig, HopPlus),
     "mappo": (MAPPOConfig, MAPPO),

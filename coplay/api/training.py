@@ -86,6 +86,11 @@ def run_training(
     force: bool = False,
 ) -> dict[str, Any]:
     """Train to the end, draw what every finished run leaves, and return the summary."""
+    learner = learner_parts(config.player)[1]
+    if getattr(learner, "needs_partners", False) and not config.run.partners:
+        raise UserError(
+            f"'{config.player}' learns best responses to partners: give a pack by --partners"
+        )
     for entry in sorted(set(config.run.seating.split(","))):
         if is_unregistered(entry):
             watcher.say(

@@ -36,6 +36,13 @@ class Learner(eqx.Module):
     seats: eqx.AbstractVar[tuple[int, ...]]
     active: eqx.AbstractVar[tuple[int, ...]]
 
+    meets_partners: ClassVar[bool] = False
+    """Whether it can learn in one seat among partners that are drawn anew after some episodes,
+    when its players forget all (`--partners`)."""
+
+    needs_partners: ClassVar[bool] = False
+    """Whether it learns nothing of use without `--partners`."""
+
     play_fields: ClassVar[tuple[str, ...]] = ()
     """Fields of the configuration that may be set anew for a player that learns no more."""
 
@@ -67,6 +74,11 @@ class Learner(eqx.Module):
 
     def check(self, game: Game) -> None:
         """An error if it cannot learn this game."""
+
+    def partners_by_copy(self, count: int) -> tuple[int, ...] | None:
+        """Which of the `count` partners of a pack it learns with, each in an equal share of the
+        game copies, in this order; None: with all of them, drawn for each meeting."""
+        return None
 
     def check_rollout(self, steps: int) -> None:
         """An error if it cannot learn from rollouts of so many steps."""

@@ -33,6 +33,8 @@ class Trajectory(NamedTuple):
     over: [time, copy] the episode ended in this step.
     final: ego views after the step, before any reset: what a truncated seat saw last.
     last: ego views after the last step and its reset, [copy, seat, ...].
+    meeting_over: the meeting ended in this step: partners change and everybody forgets all; None:
+        there are no meetings.
     episode_reward, episode_steps: totals of the episode so far; final where `over`.
     state, after: [time, copy, ...] game states before the step, and after it before any reset: for
         learners that are given the game. episode: [time, copy] episodes that the copy had finished
@@ -68,6 +70,7 @@ class Trajectory(NamedTuple):
     memory: Any = None
     recorded: Any = None
     insight: Any = None
+    meeting_over: Bool[Array, "time copy seat"] | None = None
 
 
 def seat_keys(key: PRNGKeyArray, streams: Int[Array, " seat"]) -> Key[Array, " seat"]:

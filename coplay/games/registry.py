@@ -11,7 +11,14 @@ from coplay.core.reading import short
 from coplay.games.adapters.jaxmarl import jaxmarl_parts, smax_parts
 from coplay.games.cleanup import Cleanup, CleanupConfig
 from coplay.games.coin_game import CoinGame, CoinGameConfig
-from coplay.games.diagnostic import HiddenTarget, HiddenTargetConfig, Identity, IdentityConfig
+from coplay.games.diagnostic import (
+    HiddenKind,
+    HiddenKindConfig,
+    HiddenTarget,
+    HiddenTargetConfig,
+    Identity,
+    IdentityConfig,
+)
 from coplay.games.foraging import Foraging, ForagingConfig, foraging_parts
 from coplay.games.harvest import Harvest, HarvestConfig
 from coplay.games.matrix import matrix_parts
@@ -29,6 +36,7 @@ GAMES: dict[str, tuple[type, type[Game]]] = {
     Cleanup.name: (CleanupConfig, Cleanup),
     Identity.name: (IdentityConfig, Identity),
     HiddenTarget.name: (HiddenTargetConfig, HiddenTarget),
+    HiddenKind.name: (HiddenKindConfig, HiddenKind),
 }
 """name -> (configuration, game): `GAMES[name][1](GAMES[name][0](...))` makes the game."""
 

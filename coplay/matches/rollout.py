@@ -151,6 +151,7 @@ class PlayedStep(NamedTuple):
     past: Past
     recorded: tuple[Any, ...]
     insight: Any
+    meeting_over: Bool[Array, "*time copy seat"] | None
 
 
 def draw_inputs(
@@ -175,9 +176,15 @@ def draw_inputs(
 
 
 def rollout_step(
-    game: Game, groups: tuple[Group, ...], insights: bool, table: Table, inputs: RolloutInputs
+    game: Game,
+    groups: tuple[Group, ...],
+    insights: bool,
+    meeting: int,
+    table: Table,
+    inputs: RolloutInputs,
 ) -> tuple[Table, PlayedStep]:
-    """One step in every copy; finished episodes are followed by fresh ones. inputs: of one step."""
+    """One step in every copy; finished episodes are followed by fresh ones. inputs: of one step.
+    insights, meeting: as in `rollout`."""
     observation, action, log_policy, views, memory = act_all(
         game, groups, inputs.act_keys, inputs.uniform, table
     )
@@ -189,6 +196,13 @@ def rollout_step(
     memory = notice_all(game, groups, views, stepped, over, memory)
     gained = table.gained + outcome.reward
     stayed = table.stayed + alive
+    done = (
+        jnp.where(alive, action, table.last_action),
+        jnp.where(alive, outcome.reward, table.last_reward),
+    )
+    ends = over & ((table.episode + 1) % meeting == 0) if meeting else None
+    if ends is not None:
+        memory, done = parted(groups, ends, memory, done)
     following = Table(
         state=jax.tree.map(lambda new, old: _where(over, new, old), inputs.fresh, stepped),
         memory=memory,
@@ -196,8 +210,8 @@ def rollout_step(
         episode=table.episode + over,
         gained=_where(over, jnp.zeros_like(gained), gained),
         stayed=_where(over, jnp.zeros_like(stayed), stayed),
-        last_action=jnp.where(alive, action, table.last_action),
-        last_reward=jnp.where(alive, outcome.reward, table.last_reward),
+        last_action=done[0],
+        last_reward=done[1],
     )
     first = jnp.broadcast_to(table.time[:, None] == 0, alive.shape)
     return following, PlayedStep(
@@ -215,6 +229,7 @@ def rollout_step(
         past=Past(first, table.last_action, table.last_reward),
         recorded=recorded,
         insight=insight,
+        meeting_over=None if ends is None else jnp.broadcast_to(ends[:, None], alive.shape),
     )
 
 
@@ -227,16 +242,19 @@ def rollout(
     streams: Int[Array, " seat"],
     order: Int[Array, " seat"] | Int[Array, "copy seat"] | None = None,
     insights: bool = False,
+    meeting: int = 0,
 ) -> tuple[Table, Trajectory]:
     """Play `steps` steps in every copy, from where the table stands.
 
     order: renumbers the seats of every fresh state, as in `fresh_states`: an audit plays the same
         games with everyone in another seat, an adaptation puts a player into every seat.
     insights: also keep what players expected of each other.
+    meeting: episodes after which everybody in a copy forgets all, because partners are drawn anew;
+        0: never.
     """
     remembered = table.memory
     inputs = draw_inputs(game, table, key, steps, streams, order)
-    step = partial(rollout_step, game, groups, insights)
+    step = partial(rollout_step, game, groups, insights, meeting)
     table, played = jax.lax.scan(step, table, inputs)
     still = jax.vmap(jax.vmap(game.alive))(played.after)
     trajectory = Trajectory(
@@ -259,8 +277,31 @@ def rollout(
         memory={group.seats: mine for group, mine in zip(groups, remembered, strict=True)},
         recorded={group.seats: mine for group, mine in zip(groups, played.recorded, strict=True)},
         insight=played.insight,
+        meeting_over=played.meeting_over,
     )
     return table, trajectory
+
+
+def parted(
+    groups: tuple[Group, ...],
+    ends: Bool[Array, " copy"],
+    memory: tuple[Memory, ...],
+    done: tuple[Int[Array, "copy seat"], Float[Array, "copy seat"]],
+) -> tuple[tuple[Memory, ...], tuple[Int[Array, "copy seat"], Float[Array, "copy seat"]]]:
+    """Memories, and `last_action` and `last_reward`, as they are before a first step in the copies
+    whose meeting ends, as they were in the others."""
+    copies, seats = done[0].shape
+
+    def forget(empty: Array, old: Array) -> Array:
+        return jnp.where(ends.reshape(1, -1, *(1,) * (old.ndim - 2)), empty, old)
+
+    kept = tuple(
+        jax.tree.map(forget, group.start(copies), mine)
+        for group, mine in zip(groups, memory, strict=True)
+    )
+    nothing = nothing_done(copies, seats)
+    action = _where(ends, nothing["last_action"], done[0])
+    return kept, (action, _where(ends, nothing["last_reward"], done[1]))
 
 
 def _where(over: Bool[Array, " copy"], new: Array, old: Array) -> Array:

@@ -1,5 +1,6 @@
 """The compiled heart of training: a block of iterations, each a rollout and an update."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -41,7 +42,9 @@ def init_state(
         )
         for index, learner in enumerate(phase.learners)
     )
-    return TrainState(learners, new_table(game, groups_of(phase, learners), table_key, copies))
+    order = phase.order(copies, game.seats)
+    groups = groups_of(phase, learners)
+    return TrainState(learners, new_table(game, groups, table_key, copies, order))
 
 
 def state_shapes(config: TrainConfig, game: Game, phase: Phase) -> TrainState:
@@ -105,7 +108,10 @@ def one_iteration(
     """Play `steps` steps in every copy, then let every learner learn from its seats."""
     roll_key, learn_key = jax.random.split(key)
     groups = groups_of(phase, state.learners)
-    table, trajectory = rollout(game, groups, state.table, roll_key, steps, streams)
+    order = phase.order(state.table.time.shape[0], game.seats)
+    table, trajectory = rollout(
+        game, groups, state.table, roll_key, steps, streams, order, meeting=phase.meeting
+    )
     learners, counts = learn(game, phase, state.learners, trajectory, learn_key, progress)
     return TrainState(learners, table), counts
 
@@ -170,7 +176,7 @@ def make_block(
         total: Int[Array, ""],
         streams: Int[Array, " seat"],
     ) -> tuple[TrainState, Counts]:
-        here = Phase(phase.start, phase.entries, phase.learners, others)
+        here = dataclasses.replace(phase, others=others)
 
         def iterate(state: TrainState, number: Int[Array, ""]) -> tuple[TrainState, Counts]:
             progress = number / total

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from coplay.algorithms.registry import learner_parts
 from coplay.core.archive import memory
@@ -36,6 +36,13 @@ class RunConfig(Config):
     """Who sits where, one player per seat, as in ppo,ns,ns,ns; empty: the learner in every seat."""
     switch: tuple[str, ...] = ()
     """Changes of a seat's player during the run, as STEP:SEAT=PLAYER, e.g. 200000:0=ppo."""
+    partners: str = ""
+    """A pack of partners (coplay partners make) to train with: the learner holds one seat, another
+    one of the game in every copy, and the other seats hold partners drawn from the pack."""
+    company: Annotated[Literal["alike", "mixed"], only_if("partners")] = "alike"
+    """Partners at a table: the same one in all seats, or one drawn for each seat."""
+    meeting_episodes: Annotated[PositiveInt, only_if("partners")] = 10
+    """Episodes with the same partners. Then new ones are drawn, and everybody forgets all."""
     steps: PositiveInt = 1_000_000
     """Game steps in total, over all game copies (of each seed)."""
     seed: Seed = 0
@@ -64,6 +71,11 @@ class RunConfig(Config):
         super().__post_init__()
         if self.seed + self.seeds > 2**31:
             raise UserError(f"the last of {self.seeds} seeds from {self.seed} on is above 2^31 - 1")
+        if self.partners and (self.seating or self.switch):
+            raise UserError(
+                "partners say who sits where: leave out seating and switch, or name partners in "
+                "the seating, as in ppo,packs/sh4@partner=3,ns,ns"
+            )
 
 
 def refuse_too_large(run: RunConfig, game: Game) -> None:
@@ -113,7 +125,7 @@ class TrainConfig:
             if not isinstance(data, dict) or name not in data:
                 raise UserError(f"{where} is not a run's configuration: it lacks '{name}'")
         for name in data:
-            if name not in (*names, "coplay", "loads"):
+            if name not in (*names, "coplay", "loads", "partners"):
                 raise unknown(f"field in {where}", name, names)
         player, game_name = (read_field(data, name, str, where) for name in names[:2])
         learner = data["learner"]

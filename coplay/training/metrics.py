@@ -45,6 +45,14 @@ _HYPERNETWORK = {
     "anchor_loss/…": "mean squared distance to what the slow copy generates",
 }
 
+_OTHERS = {
+    "others_view_loss/…": "mean squared error of others' views, from the embedding; liam",
+    "others_action_loss/…": "cross-entropy of others' actions; liam, plastic",
+    "others_top1/…": "share of others' actions that were held most probable; liam, plastic",
+    "others_error/…": "-log p of others' actions in the meeting, by a belief, per step; varibad",
+    "belief_kl/…": "KL of a belief to the one before it, unweighted, per step; varibad",
+}
+
 _OPPONENTS = {
     "opponent_loss/…": "cross-entropy of the seat's opponent models on co-players' actions",
     "opponent_top1/…": "share of co-players' actions that were predicted as the most probable",
@@ -93,7 +101,8 @@ _IMAGINATION = {
     "imagined_reward/…": "mean reward of an imagined step",
 }
 
-_PPO = ("ppo", "ppo-gru", "hop-plus")
+_MODELS = ("liam", "varibad", "plastic")
+_PPO = ("ppo", "ppo-gru", "rl2", *_MODELS, "hop-plus")
 _TEAMS = ("mappo", "hyper-mappo")
 _ALL = (*_PPO, "hop", *_TEAMS)
 
@@ -103,6 +112,7 @@ GROUPS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "Updates of the policy": ((*_PPO, *_TEAMS), _UPDATES),
     "Teams": (_TEAMS, _TEAM),
     "Hypernetwork": (("hyper-mappo",), _HYPERNETWORK),
+    "Models of others": (_MODELS, _OTHERS),
     "Opponent model": (("hop", "hop-plus"), _OPPONENTS),
     "Opponent model, by action": (("hop", "hop-plus"), _ACTIONS),
     "Goals": (("hop-plus",), _GOALS),

@@ -5,7 +5,8 @@ FAMILY.npz   the numbers of the partners of a family, [partner, ...]
 
 A pack can be copied and shared. Loading it executes nothing: what a family's numbers mean stands
 in this program (`FAMILIES`). An entry of a seating names a partner by its number or its name:
-`packs/sh4@partner=3`, `packs/sh4@partner=rules-3`.
+`packs/sh4@partner=3`, `packs/sh4@partner=rules-3`. `packs/sh4@partner=any` is one of them that is
+drawn, the same in all seats with this entry; with `@partner=each` every seat draws its own.
 """
 
 import dataclasses
@@ -31,11 +32,13 @@ from coplay.core.player import Player
 from coplay.core.reading import check_folder, open_file, read_field, read_json
 from coplay.core.version import VERSION
 from coplay.games.registry import game_parts
+from coplay.matches.population import population
 from coplay.nn.config import NetworkConfig
 from coplay.nn.networks import make_network, view_shape
 from coplay.training import checkpoints
 
 ABOUT = "pack.json"
+DRAWN = ("any", "each")
 FORM = 1  # of the folder; grows when what is written changes
 
 
@@ -205,6 +208,9 @@ def load_partner(entry: str, game: Game) -> Player:
             f"'{entry}' names a pack of {len(pack.partners)} partners: choose one, as in "
             f"{pack.entry(0)}"
         )
+    if names[0] in DRAWN:
+        players = [pack.player(partner.name, game) for partner in pack.partners]
+        return population(players, alike=names[0] == "any")
     return pack.player(names[0], game)
 
 

@@ -32,6 +32,7 @@ from coplay.nn.networks import ViewShape, view_shape
 from coplay.training import checkpoints
 from coplay.training.config import TrainConfig
 from coplay.training.learners import plan_learners, plan_seatings
+from coplay.training.partner_packs import pack_checksum
 from coplay.training.pretrained import copy_pretrained, load_models
 from coplay.training.records import read_rows
 from coplay.training.seating import is_learner, is_run, unknown_names
@@ -107,6 +108,8 @@ class RunFolder:
             name_folder(path)  # a run that this process writes is its user's
         loads = list(dict.fromkeys([*self.loads(), *loaded()]))
         about: dict[str, Any] = {"coplay": VERSION} | ({"loads": loads} if loads else {})
+        if config.run.partners:
+            about["partners"] = self._same_partners(config.run.partners)
         write_json(self.config_file, about | config.as_json())
 
     def loads(self) -> list[str]:
@@ -119,6 +122,25 @@ class RunFolder:
     def keep_model(self, path: str, source: Path) -> None:
         """Copy a model that the run begins with, for the field at `path`."""
         copy_pretrained(source, self._copy(path))
+
+    def partners(self) -> dict[str, str] | None:
+        """The pack that the run is trained with, as {"path", "checksum"}; None: with none."""
+        about = read_json(self.config_file) if self.exists() else {}
+        if "partners" not in about:
+            return None
+        where = str(self.config_file)
+        stated = read_field(about, "partners", dict, where)
+        return {name: read_field(stated, name, str, where) for name in ("path", "checksum")}
+
+    def _same_partners(self, path: str) -> dict[str, str]:
+        """What `partners` gives, for a pack as it is; an error if the run began with another."""
+        now = {"path": path, "checksum": pack_checksum(Path(path))}
+        if self.partners() not in (None, now):
+            raise UserError(
+                f"{path} does not hold the partners that {self.path} is trained with: put the pack "
+                "back as it was, or begin a new run"
+            )
+        return now
 
     def _copy(self, path: str) -> Path:
         """Where the run keeps the model that the field at `path` names, such as goals.from."""
@@ -174,7 +196,7 @@ def _named_paths(config: TrainConfig) -> list[str]:
     entries = [part for text in texts for part in re.split("[,:]", text) if part and is_run(part)]
     learner = config.learner
     fields = (*getattr(learner, "pretrained", ()), *getattr(learner, "taken_over", ()))
-    entries += [get_field(learner, field) for field in fields]
+    entries += [get_field(learner, field) for field in fields] + [config.run.partners]
     return [entry.strip().split("@")[0] for entry in entries if entry]
 
 
@@ -216,8 +238,15 @@ class Run:
 
     @property
     def learned(self) -> list[int]:
-        """The seats with a learner."""
+        """The seats with a learner; with partners it takes every seat of the game."""
+        if self.config.run.partners:
+            return list(range(self.game.seats))
         return sorted(seat for learner in self.learners for seat in learner.seats)
+
+    def learned_in(self, seat: int) -> int:
+        """Where the player of a seat learned: in that seat; with partners in seat 0 of the program,
+        which stands for every seat of the game."""
+        return 0 if self.config.run.partners else seat
 
     @property
     def summary(self) -> dict[str, Any] | None:
@@ -257,6 +286,7 @@ class Run:
         if seed not in self.seeds:
             raise UserError(f"'{self.folder.path}': the run has the seeds {self.seeds}")
         index = self.seeds.index(seed)
+        seat = self.learned_in(seat)
         for learner, states in reversed(list(zip(self.learners, self.states, strict=True))):
             if seat in learner.seats:
                 return learner, jax.tree.map(lambda x: x[index], states)
@@ -275,7 +305,7 @@ class Run:
         """
         learner, state = self.learner(seat, seed)
         learner = dataclasses.replace(learner, config=playing(learner.config))
-        player = learner.player(state, seat, greedy)
+        player = learner.player(state, self.learned_in(seat), greedy)
         return SteppedPlayer(player, self.game, seat, random_seed)
 
 
@@ -378,7 +408,7 @@ def _of_seat(opened: RunEntry, game: Game, seat: int) -> tuple[Learner, Any, int
     config = playing(learner.config)
     if opened.fields:
         config = parse_fields(config, opened.fields, f"'{entry}'")
-    return dataclasses.replace(learner, config=config), state, seat
+    return dataclasses.replace(learner, config=config), state, opened.run.learned_in(seat)
 
 
 def playing(config: Any) -> Any:

@@ -9,6 +9,8 @@ runs/hop@planner=none      a run's player with fields of its learner set anew (h
 runs/ppo@seat=2@seed=3@best   the player of a run (default: same seat, first seed, last checkpoint)
 packs/sh4@partner=3        a partner of a pack, by its number or its name
 packs/sh4/train@response=3  the best response to that partner, where a pack holds them
+packs/sh4@partner=any      one of its partners, drawn; the same in all seats with this entry
+packs/sh4@partner=each     one of its partners, drawn for each seat
 ppo, ppo:optimiser.learning_rate=3e-4   a learner (only in a training run)
 """
 

@@ -62,6 +62,7 @@ GAMES = [
     "snowdrift",
     "identity",
     "hidden-target",
+    "hidden-kind",
     "stag-hnt",
     "pettingzoo:host_envs:little",
     "pettingzoo:",

@@ -1,4 +1,4 @@
-"""The two diagnostic games: what they show, what they reward, and when they end."""
+"""The diagnostic games: what they show, what they reward, and when they end."""
 
 import jax
 import jax.numpy as jnp
@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from coplay.core.errors import UserError
-from coplay.games.diagnostic import HiddenTarget, HiddenTargetConfig, Identity, IdentityConfig
+from coplay.games.diagnostic import (
+    HiddenKind,
+    HiddenKindConfig,
+    HiddenTarget,
+    HiddenTargetConfig,
+    Identity,
+    IdentityConfig,
+)
 
 
 def test_seat_i_is_rewarded_for_action_i() -> None:
@@ -26,6 +33,17 @@ def test_targets_are_hidden_and_differ_from_episode_to_episode() -> None:
     assert set(targets.ravel()) == set(range(5)) and game.actions == 5
     views = [game.observe(game.reset(key)).features for key in keys[:2]]
     np.testing.assert_array_equal(*views)
+
+
+def test_who_does_as_the_others_is_rewarded_and_nobody_sees_them() -> None:
+    game = HiddenKind(HiddenKindConfig(players=3, choices=2, horizon=1))
+    state = game.reset(jax.random.key(0))
+    before = game.observe(state)
+    state, outcome = game.step(jax.random.key(1), state, jnp.array([0, 1, 1]))
+    np.testing.assert_array_equal(outcome.reward, [0.0, 0.5, 0.5])
+    np.testing.assert_array_equal(game.last_actions(game.ego_state(state, 1)), [1, 1, 0])
+    assert outcome.terminated.all()
+    np.testing.assert_array_equal(before.features, game.observe(state).features)
 
 
 @pytest.mark.parametrize("field", ["players", "choices", "horizon"])

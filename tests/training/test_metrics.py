@@ -20,6 +20,10 @@ WORLD = {"buffer_transitions": 64, "batch_transitions": 16}
 SHORT: list[tuple[str, dict[str, Any]]] = [
     ("ppo", {}),
     ("ppo-gru", {}),
+    ("rl2", {}),
+    ("liam", {}),
+    ("varibad", {}),
+    ("plastic", {"library": 2, "minibatches": 2}),
     ("mappo", {}),
     ("hyper-mappo", {"anchor_weight": 0.1}),
     ("hop", {"search": {"simulations": 2, "draws": 1, "depth": 2}}),
@@ -63,6 +67,9 @@ def test_every_learner_writes_what_the_table_says(tmp_path: Path) -> None:
     for number, (learner, fields) in enumerate(SHORT):
         out = tmp_path / str(number)
         short = {"steps": 256, "copies": 8, "rollout": 8, "block": 2, "episodes": 8}
+        if learner == "plastic":
+            coplay.make_partners(tmp_path / "pack", "stag-hunt", ["rules"], rules=2, quiet=True)
+            fields = fields | {"partners": str(tmp_path / "pack")}
         coplay.train(learner, "stag-hunt", out, quiet=True, pictures=False, **short, **fields)
         names = {name for row in read_rows(out / "metrics.jsonl") for name in row}
         for name in names - set(NOT_METRICS):

@@ -1,4 +1,4 @@
-"""The configuration of PPO and of recurrent PPO."""
+"""The configuration of PPO, of recurrent PPO and of PPO with an embedding of its history."""
 
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
@@ -56,3 +56,17 @@ class RecurrentPPOConfig(PPOConfig):
 
     memory: GRUConfig = field(default_factory=GRUConfig)
     """Memory of actor and critic."""
+
+
+@dataclass(frozen=True)
+class EmbeddedPPOConfig(PPOConfig):
+    """Proximal policy optimisation that is given an embedding of the own history."""
+
+    memory: GRUConfig = field(default_factory=GRUConfig)
+    """Memory of the encoder."""
+    decoder_hidden: PositiveInt = 64
+    """Width of the decoder's hidden layer."""
+    model_optimiser: OptimiserConfig = field(default_factory=lambda: OptimiserConfig(epsilon=1e-8))
+    """Optimiser of encoder and decoder."""
+    model_epochs: PositiveInt = 4
+    """Passes of encoder and decoder over each rollout."""

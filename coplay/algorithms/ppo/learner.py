@@ -5,8 +5,8 @@ of shuffled minibatches, the clipped loss, a step of the optimiser. Seats with s
 are the same program over a leading axis of parameter sets; with shared parameters there is one set.
 
 Learners built on PPO have other networks and players (`new_network`, `new_player`), give them other
-inputs (`values`, `outputs`), or learn from samples of their own (`prepare`, `improve`,
-`loss_terms`).
+inputs (`values`, `outputs`), weigh rewards in other ways (`advantages`), learn a model besides
+(`PPOState.model`), or learn from samples of their own (`prepare`, `improve`, `loss_terms`).
 """
 
 from typing import Any, NamedTuple
@@ -42,6 +42,7 @@ class PPOState(NamedTuple):
     identity: [set, seat of the game, id] which does not change: the stream of each seat, one-hot,
         with `shared+id`, else empty. An identity goes with the stream and not with the position,
         as all that tells seats apart does.
+    model, model_optimiser: what a learner built on this one learns besides; () if nothing.
     """
 
     actor: Net
@@ -49,6 +50,8 @@ class PPOState(NamedTuple):
     actor_optimiser: optax.OptState
     critic_optimiser: optax.OptState
     identity: Float[Array, "*set seat id"]
+    model: Any = ()
+    model_optimiser: Any = ()
 
 
 class PPOBatch(NamedTuple):
@@ -74,6 +77,8 @@ class PPO(sets.SetLearner):
     """Independent PPO; see the module docstring."""
 
     config: PPOConfig = eqx.field(static=True)
+
+    meets_partners = True
 
     @property
     def declared_inputs(self) -> tuple[str, ...]:
@@ -170,17 +175,13 @@ class PPO(sets.SetLearner):
         return state, {name: value.reshape(-1) for name, value in metrics.items()}
 
     def stages(
-        self,
-        key: PRNGKeyArray,
-        state: PPOState,
-        trajectory: Trajectory,
-        progress: Float[Array, ""],
+        self, key: PRNGKeyArray, state: PPOState, trajectory: Any, progress: Float[Array, ""]
     ) -> dict[str, Any]:
         learning, batch = self.prepare(state, trajectory)
         gradients, terms = jax.vmap(self.gradients)(learning, batch)
         return sets.stages(batch, terms, gradients)
 
-    def first_ratio(self, state: PPOState, trajectory: Trajectory) -> Float[Array, " seat"]:
+    def first_ratio(self, state: PPOState, trajectory: Any) -> Float[Array, " seat"]:
         learning, batch = self.prepare(state, trajectory)
         networks = (learning.actor, learning.critic)
         logits, _ = jax.vmap(self.outputs)(networks, batch)
@@ -199,17 +200,14 @@ class PPO(sets.SetLearner):
         )
         # A set of its own for each seat has no identities: any seat's are the same empty row.
         seats = np.array(self.active[: by_set.alive.shape[-1]])
-        return learning, jax.vmap(self._batch)(learning.critic, by_set, learning.identity[:, seats])
+        return learning, jax.vmap(self._batch)(learning, by_set, learning.identity[:, seats])
 
     def _batch(
-        self, critic: Net, trajectory: Trajectory, identity: Float[Array, "seat id"]
+        self, state: PPOState, trajectory: Trajectory, identity: Float[Array, "seat id"]
     ) -> PPOBatch:
         """Values, advantages and targets of one set's trajectory."""
-        view, past, value, final, last = self.values(critic, trajectory, identity)
-        config = self.config
-        advantage = trajectory_gae(
-            trajectory, by_copy(value), final, last, config.discount, config.gae_lambda
-        )
+        view, past, value, final, last = self.values(state, trajectory, identity)
+        advantage = self.advantages(trajectory, by_copy(value), final, last)
         return PPOBatch(
             view=view,
             legal=by_copy(trajectory.observation.legal),
@@ -222,8 +220,19 @@ class PPO(sets.SetLearner):
             past=past,
         )
 
+    def advantages(
+        self,
+        trajectory: Trajectory,
+        value: Float[Array, "time copy seat"],
+        final: Float[Array, "time copy seat"],
+        last: Float[Array, "copy seat"],
+    ) -> Float[Array, "time copy seat"]:
+        """Advantages of what was done, from the values that `values` gave."""
+        config = self.config
+        return trajectory_gae(trajectory, value, final, last, config.discount, config.gae_lambda)
+
     def values(
-        self, critic: Net, trajectory: Trajectory, identity: Float[Array, "seat id"]
+        self, state: PPOState, trajectory: Trajectory, identity: Float[Array, "seat id"]
     ) -> tuple[
         Float[Array, "copy time seat inputs"],
         Any,
@@ -233,6 +242,7 @@ class PPO(sets.SetLearner):
     ]:
         """What the networks are given (`PPOBatch.view` and `PPOBatch.past`), and the values of
         that, of the final views where an episode was cut, and of the last views."""
+        critic = state.critic
 
         def value(observation: Observation) -> Array:
             return critic(flatten(observation, identity))[..., 0]
@@ -304,7 +314,12 @@ class PPO(sets.SetLearner):
         critic, critic_optimiser = take_step(
             optimiser, state.critic, critic_gradient, state.critic_optimiser, rate
         )
-        state = PPOState(actor, critic, actor_optimiser, critic_optimiser, state.identity)
+        state = state._replace(
+            actor=actor,
+            critic=critic,
+            actor_optimiser=actor_optimiser,
+            critic_optimiser=critic_optimiser,
+        )
         return state, (terms, norm)
 
 

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from coplay.algorithms.ppo.config import RecurrentPPOConfig
-from coplay.algorithms.ppo.learner import PPO, Net, PPOBatch
+from coplay.algorithms.ppo.learner import PPO, Net, PPOBatch, PPOState
 from coplay.core.game import Game, Observation
 from coplay.core.player import Memory, Player, View
 from coplay.core.trajectory import Trajectory, rows_where
@@ -94,6 +94,14 @@ def inputs(
     return jnp.concatenate(parts, axis=-1)
 
 
+def emptied(
+    first: Bool[Array, "*batch"], action: Int[Array, "*batch"], keep: bool
+) -> Bool[Array, "*batch"]:
+    """Where a memory is empty before a step: when an episode begins, or, if it is kept, when a
+    meeting does and nothing was done before. first, action: of `Past`."""
+    return action < 0 if keep else first
+
+
 class Carried(NamedTuple):
     """`PPOBatch.past`: memories before the first step [copy, 1, seat, unit], and where they are
     emptied [copy, time, seat]."""
@@ -137,7 +145,7 @@ class RecurrentPPO(PPO):
         return GRUPlayer(actor, critic, identity, memory.units, memory.keep, greedy)
 
     def values(
-        self, critic: GRUNetwork, trajectory: Trajectory, identity: Float[Array, "seat id"]
+        self, state: PPOState, trajectory: Trajectory, identity: Float[Array, "seat id"]
     ) -> tuple[
         Float[Array, "copy time seat inputs"],
         Carried,
@@ -145,28 +153,31 @@ class RecurrentPPO(PPO):
         Float[Array, "time copy seat"],
         Float[Array, "copy seat"],
     ]:
-        past, keep = trajectory.past, self.config.memory.keep
+        critic, keep = state.critic, self.config.memory.keep
+        past = trajectory.past
         assert past is not None
         observation = jax.tree.map(by_copy, trajectory.observation)
         first, action, reward = (by_copy(x) for x in past)
         view = inputs(observation, identity, first, action, reward, keep)
-        cleared = first & (not keep)
+        cleared = emptied(first, action, keep)
         alive = by_copy(trajectory.alive)
         value, memories = critic.unroll(view, trajectory.memory.critic, cleared, alive)
         memories = by_copy(memories)
 
-        def following(row: tuple[Observation, Array, Array, Array]) -> Float[Array, "copy seat"]:
-            """The value after a step that did not end the episode for the seat."""
-            observation, action, reward, memory = row
-            first = jnp.zeros(action.shape, bool)
+        def following(row: tuple) -> Float[Array, "copy seat"]:
+            """The value after a step."""
+            observation, action, reward, memory, first = row
             x = inputs(observation, identity, first, action, reward, keep)
             return critic.step(x, memory)[0][..., 0]
 
-        rows = (trajectory.final, trajectory.action, trajectory.reward, memories)
+        done = (trajectory.action, trajectory.reward)
+        rows = (trajectory.final, *done, memories, jnp.zeros_like(trajectory.alive))
         final = rows_where(following, jnp.any(trajectory.truncated, axis=-1), rows)
-        last = following(
-            (trajectory.last, trajectory.action[-1], trajectory.reward[-1], memories[-1])
-        )
+        # Who is out of the game did nothing in the last step: its last action is an earlier one.
+        acted, *known = (x[-1] for x in (trajectory.alive, *done, past.action, past.reward))
+        done = (jnp.where(acted, known[0], known[2]), jnp.where(acted, known[1], known[3]))
+        begins = jnp.broadcast_to(trajectory.over[-1][:, None], acted.shape)
+        last = following((trajectory.last, *done, memories[-1], begins))
         start = jax.tree.map(lambda x: x[:, None], trajectory.memory)
         return view, Carried(start, cleared), value[..., 0], final, last
 

@@ -105,7 +105,7 @@ def wiring_checks(config: TrainConfig, game: Game, configuration: bool = True) -
 def audit_size(config: TrainConfig) -> tuple[int, int]:
     """Game copies and steps that the learner's minibatches and chunks divide."""
     values = {leaf.path: leaf.value for leaf in leaves(config.learner)}
-    minibatches = values.get("minibatches", 1)
+    minibatches = values.get("minibatches", 1) * values.get("library", 1)
     chunk = math.lcm(*(x for path, x in values.items() if path.endswith("chunk_length")))
     return -(-8 // minibatches) * minibatches, -(-16 // chunk) * chunk
 

@@ -1,0 +1,1 @@
+"""RL²: recurrent PPO that maximises the rewards of a whole meeting."""

@@ -1,0 +1,1 @@
+"""VariBAD: a policy that is given its belief about whom it plays with, a latent's distribution."""

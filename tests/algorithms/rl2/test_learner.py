@@ -1,0 +1,55 @@
+"""RL²: advantages over the episodes of a meeting, against plain loops."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from coplay.algorithms.rl2.learner import meeting_gae
+
+STEPS, COPIES, SEATS = 12, 5, 2
+DISCOUNT, LAMBDA = 0.9, 0.8
+
+
+def test_advantages_go_on_over_episodes_and_end_with_the_meeting() -> None:
+    rng = np.random.default_rng(0)
+    shape = (STEPS, COPIES, SEATS)
+    reward, value = rng.normal(size=shape), rng.normal(size=shape)
+    last = rng.normal(size=shape[1:])
+    alive = rng.random(shape) < 0.7
+    ends = np.broadcast_to(rng.random((STEPS, COPIES, 1)) < 0.2, shape)
+    stays = rng.random(shape[1:]) < 0.5
+    reward = np.where(alive, reward, 0.0)
+    given = (jnp.asarray(x, jnp.float32) for x in (reward, value, last))
+    found = jax.jit(meeting_gae, static_argnums=(6, 7))(
+        *given, stays, alive, ends, DISCOUNT, LAMBDA
+    )
+    assert ends.any() and (~alive & ends).any() and (~stays & ~alive[-1]).any()
+    for copy in range(COPIES):
+        for seat in range(SEATS):
+            slow = slow_advantages(
+                [x[:, copy, seat] for x in (reward, value, alive, ends)],
+                last[copy, seat] if stays[copy, seat] else None,
+            )
+            np.testing.assert_allclose(found[:, copy, seat], slow, atol=1e-5)
+
+
+def slow_advantages(played: list[np.ndarray], last: float | None) -> list[float]:
+    """Sums over the steps in the game that follow in the same meeting, one by one."""
+    reward, value, alive, ends = played
+    advantages = []
+    for begin in range(STEPS):
+        if not alive[begin]:
+            advantages.append(0.0)
+            continue
+        over = next((t for t in range(begin, STEPS) if ends[t]), None)
+        until = STEPS if over is None else over + 1
+        steps = [t for t in range(begin, until) if alive[t]]
+        values = [*value[steps], 0.0 if over is not None else value[steps[-1]]]
+        if over is None and last is not None:
+            values[-1] = last
+        total, weight = 0.0, 1.0
+        for number, t in enumerate(steps):
+            total += weight * (reward[t] + DISCOUNT * values[number + 1] - values[number])
+            weight *= DISCOUNT * LAMBDA
+        advantages.append(total)
+    return advantages
