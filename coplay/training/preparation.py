@@ -10,14 +10,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
+
 from coplay.algorithms.hop_plus.config import HopPlusConfig, RecordingsConfig
-from coplay.algorithms.population import Population
 from coplay.algorithms.rules import draw_rules, make_rule_partner
 from coplay.algorithms.scripted import Mix
 from coplay.core.config import with_fields
 from coplay.core.errors import UserError
 from coplay.core.game import Game
 from coplay.core.player import Player
+from coplay.matches.population import Population
 from coplay.training.collect import collect_from
 from coplay.training.config import TrainConfig
 from coplay.training.players import make_player
@@ -68,7 +70,8 @@ def population(game: Game, config: RecordingsConfig, seed: int) -> tuple[Mix, tu
     weights = [1.0] * len(kinds)
     if config.partners and game.blocks and game.symmetric:
         partners = make_rule_partner(game, draw_rules(game, config.partners, seed))
-        players.append(Population(partners, config.partners))
+        place = jnp.stack([jnp.zeros(config.partners, int), jnp.arange(config.partners)], axis=1)
+        players.append(Population((partners,), place, meeting=1, alike=False))
         weights.append(float(len(kinds)))
         kinds.append(RULES)
     return Mix(tuple(players), tuple(weights)), tuple(kinds)
