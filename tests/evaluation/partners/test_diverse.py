@@ -53,12 +53,9 @@ def test_a_kind_learns_from_its_own_seats_for_the_whole_company() -> None:
 
 def test_parts_are_joined_along_the_copies() -> None:
     parts = [as_part(played(), number, jnp.ones(3, bool), 1.0) for number in range(2)]
-    shapes = [
-        one._replace(final=one.reward, episode_reward=None, episode_steps=None) for one in parts
-    ]
-    joined = jax.vmap(join)(*shapes)
-    assert joined.alive.shape == (2, 3, 8, 3)
-    assert jax.tree.leaves(joined.last)[0].shape == (2, 8, 3)
+    nothing: Any = {"final": None, "episode_reward": None, "episode_steps": None}
+    joined: Any = jax.vmap(join)(*(one._replace(**nothing) for one in parts))
+    assert joined.alive.shape == (2, 3, 8, 3) and joined.last.shape == (2, 8, 3)
     assert np.array_equal(np.argmax(joined.memory.part[0, :, 0], axis=-1), [0] * 4 + [1] * 4)
 
 

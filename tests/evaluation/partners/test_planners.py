@@ -3,14 +3,27 @@
 import json
 from pathlib import Path
 
+import jax
+import numpy as np
 import pytest
 
 import coplay
+from coplay.algorithms.hop.config import HOPConfig
+from coplay.algorithms.hop.learner import HOP
+from coplay.core.config import to_json
 from coplay.core.errors import UserError
 from coplay.evaluation.partners.config import PartnersConfig
 from coplay.evaluation.partners.make import make_partners
 from coplay.games.stag_hunt import StagHunt, StagHuntConfig
-from coplay.training.partner_packs import ABOUT, Pack, read_pack
+from coplay.training.partner_packs import (
+    ABOUT,
+    FamilyData,
+    Pack,
+    new_planner,
+    read_pack,
+    stack,
+    write_pack,
+)
 from coplay.training.trainer import Watcher
 
 CONFIG = StagHuntConfig(height=3, width=3, players=2, hares=2, horizon=6)
@@ -28,6 +41,25 @@ def test_a_game_without_goals_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     assert not (tmp_path / "pack").exists()
 
 
+def test_a_planner_is_numbers_and_a_configuration(tmp_path: Path) -> None:
+    game = coplay.make_game("stag-hunt", height=3, width=3, players=2, hares=2, horizon=6)
+    config = HOPConfig()
+    like = jax.eval_shape(lambda key: new_planner(game, config, HOP, key), jax.random.key(0))
+    players = [jax.tree.map(lambda x, n=n: np.full(x.shape, n, x.dtype), like) for n in range(2)]
+    how = {"learner": "hop", "config": to_json(config)}
+    data = {"planners": FamilyData(stack(players), [how, how])}
+    pack = write_pack(tmp_path / "pack", "stag-hunt", CONFIG, 0, data)
+    player = read_pack(pack.folder).player("1", game)
+    assert jax.tree.structure(player) == jax.tree.structure(like)
+    assert all(np.all(np.asarray(leaf) == 1) for leaf in jax.tree.leaves(player))
+    about = json.loads((pack.folder / ABOUT).read_text())
+    for partner in about["partners"]:
+        partner["how"] = how | {"learner": "os"}
+    (pack.folder / ABOUT).write_text(json.dumps(about))
+    with pytest.raises(UserError, match="unknown learner of a planner"):
+        read_pack(pack.folder).player("0", game)
+
+
 @pytest.mark.slow
 def test_planners_play_from_a_pack_and_are_the_same_again(tmp_path: Path) -> None:
     pack, again = made(tmp_path / "one"), made(tmp_path / "two")
@@ -35,9 +67,3 @@ def test_planners_play_from_a_pack_and_are_the_same_again(tmp_path: Path) -> Non
         assert (pack.folder / name).read_bytes() == (again.folder / name).read_bytes()
     game = coplay.make_game("stag-hunt", height=3, width=3, players=2, hares=2, horizon=6)
     coplay.play(game, f"{pack.entry(1)},ns", episodes=2)
-    about = json.loads((pack.folder / ABOUT).read_text())
-    for partner in about["partners"]:
-        partner["how"]["learner"] = "os"
-    (pack.folder / ABOUT).write_text(json.dumps(about))
-    with pytest.raises(UserError, match="unknown learner of a planner"):
-        read_pack(pack.folder).player("0", game)
