@@ -60,8 +60,9 @@ class CompanyPPO(PPO):
         return super().new_network(shape, outputs, key, head_scale)
 
     def values(
-        self, critic: Net, trajectory: Trajectory, identity: Float[Array, "seat id"]
+        self, state: PPOState, trajectory: Trajectory, identity: Float[Array, "seat id"]
     ) -> tuple[Any, Any, Any, Any, Any]:
+        critic = state.critic
         note: PartNote = trajectory.memory
         view = flatten(jax.tree.map(by_copy, trajectory.observation))
         every = jnp.broadcast_to(note.part[:, None], (*view.shape[:-1], PARTS))
