@@ -77,10 +77,10 @@ def play_steps(
         table, over = fresh, False
         while not over:
             key, step_key = jax.random.split(key)
-            before = table
-            table, shown = step(game, groups, step_key, before)
-            over = bool(shown["over"][0])
-            yield _shown_step(game, groups, before, shown)
+            table, shown = step(game, groups, step_key, table)
+            found = _shown_step(game, groups, shown)
+            over = found.over
+            yield found
 
 
 def _step(
@@ -123,9 +123,7 @@ def _step(
     }
 
 
-def _shown_step(
-    game: Game, groups: tuple[Group, ...], before: Table, shown: dict[str, Any]
-) -> Step:
+def _shown_step(game: Game, groups: tuple[Group, ...], shown: dict[str, Any]) -> Step:
     """What `_step` gave, without the axis of copies and seat by seat."""
     state, following = shown.pop("states")
     shown = jax.device_get(shown)
@@ -136,8 +134,8 @@ def _shown_step(
     views = [_of(shown["views"], seat) for seat in range(game.seats)]
     parts = ("probabilities", "actions", "rewards", "alive")
     return Step(
-        episode=int(before.episode[0]),
-        time=int(before.time[0]),
+        episode=int(shown["views"].episode[0, 0]),
+        time=int(shown["views"].time[0, 0]),
         state=state,
         views=views,
         insights=insights,

@@ -49,23 +49,11 @@ def _below(
     return sorted(found, key=lambda node: (-node[1], -node[2]))
 
 
-def principal_variation(trees: SearchTrees, least: int = 2) -> list[int]:
+def principal_variation(tree: list[MergedNode]) -> list[int]:
     """The actions that were tried most, one after the other; of equals the one of higher Q. It ends
-    where an action has fewer than `least` visits."""
-    visits, q, _, child = (np.asarray(part).tolist() for part in trees)
+    with the tree, or where an action has fewer than two visits."""
     path: list[int] = []
-    nodes = [(tree, 0) for tree in range(len(visits))]
-    while nodes:
-        tried = [sum(visits[t][n][action] for t, n in nodes) for action in range(len(visits[0][0]))]
-        most = max(tried)
-        if most < least:
-            break
-        # Of equals the one of the highest sum of returns: with as many visits, of the highest Q.
-        action = max(
-            (action for action, total in enumerate(tried) if total == most),
-            key=lambda action: sum(visits[t][n][action] * q[t][n][action] for t, n in nodes),
-        )
-        path.append(action)
-        following = [(t, child[t][n][action]) for t, n in nodes if visits[t][n][action] > 0]
-        nodes = [(t, n) for t, n in following if n >= 0]
+    while tree and tree[0][1] >= 2:
+        path.append(tree[0][0])
+        tree = tree[0][4]
     return path

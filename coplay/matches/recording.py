@@ -214,7 +214,7 @@ def _planned(plan: Plan, legal: np.ndarray, full_trees: bool) -> dict[str, Any]:
     return {
         "q": [value if fine else None for value, fine in zip(_numbers(plan.q), legal, strict=True)],
         "visits": visits.astype(int).tolist(),
-        "variation": principal_variation(plan.trees),
+        "variation": principal_variation(tree),
         "tree": tree,
     }
 

@@ -29,6 +29,7 @@ class Boards:
         self.icons: dict[str, str] = {}
         self.images: list[str] = []
         self._known: dict[bytes, int] = {}
+        self._names: dict[Any, str] = {}
 
     def shared(self) -> dict[str, Any]:
         """What a page needs beside the boards."""
@@ -60,10 +61,12 @@ class Boards:
     def _look(self, look: Any) -> str:
         if isinstance(look, str):
             return look
-        name = look.__name__
-        if name not in self.icons:
-            self.icons[name] = icon_svg(look)
-        return name
+        if look not in self._names:
+            # Icons made by one function, such as coins of different colours, share its name.
+            number = sum(known.__name__ == look.__name__ for known in self._names)
+            self._names[look] = f"{look.__name__}-{number + 1}" if number else look.__name__
+            self.icons[self._names[look]] = icon_svg(look)
+        return self._names[look]
 
     def _image(self, state: State) -> dict[str, Any]:
         picture = np.asarray(self.game.draw(state))

@@ -35,4 +35,5 @@ def test_rare_and_deep_nodes_are_left_out() -> None:
 
 
 def test_the_principal_variation_follows_visits() -> None:
-    assert principal_variation(trees()) == [0, 1]
+    assert principal_variation(merged_tree(trees(), least=1, depth=None)) == [0, 1]
+    assert principal_variation(merged_tree(trees(), depth=1)) == [0]

@@ -2,12 +2,14 @@
 
 import base64
 import io
+from typing import ClassVar
 
 import jax.numpy as jnp
 import numpy as np
 from PIL import Image
 
 import coplay
+from coplay.core.layout import Icon, Layout, PlacedThing
 from coplay.reports.boards import Boards
 
 
@@ -47,3 +49,27 @@ def test_text_is_shown_where_there_is_no_picture_and_nothing_where_there_is_neit
         action_names = ("a",)
 
     assert Boards(Bare()).board(jnp.int32(3)) is None
+
+
+def test_icons_of_one_name_are_told_apart() -> None:
+    def coin(radius: float) -> Icon:
+        def icon(pen, x, y, size):
+            pen.ellipse(x, y, radius, radius, "#112233")
+
+        return icon
+
+    class Coins(coplay.Game):
+        name = "coins"
+        action_names = ("a",)
+        looks: ClassVar[list[Icon]] = [coin(0.1), coin(0.2)]
+
+        def layout(self, state):
+            things = [PlacedThing(self.looks[at], at, 0.5, 1.0) for at in (0, 1, 0)]
+            return Layout(3, 1, things, [])
+
+    boards = Boards(Coins())
+    board = boards.board(jnp.int32(0))
+    assert board is not None
+    names = [thing[0] for thing in board["things"]]
+    assert names == ["icon", "icon-2", "icon"] and len(boards.icons) == 2
+    assert 'rx="0.1"' in boards.icons["icon"] and 'rx="0.2"' in boards.icons["icon-2"]

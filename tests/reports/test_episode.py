@@ -1,6 +1,7 @@
 """Episodes as films: what frames say, and GIFs read back."""
 
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +20,7 @@ from coplay.games.stag_hunt import (
     StagHuntConfig,
     StagHuntState,
 )
-from coplay.reports.episode import frames, terminal, write_gif
+from coplay.reports.episode import frames, terminal, write_gif, write_mp4
 
 LABELS = ["ns", "ppo", "nh", "random"]
 
@@ -159,3 +160,20 @@ def test_replacing_keeps_the_old_file_if_writing_fails(tmp_path: Path) -> None:
         partial.write_text("new")
     assert path.read_text() == "new"
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_mp4_is_written_by_ffmpeg_or_said_to_need_it(tmp_path: Path, monkeypatch: Any) -> None:
+    shown = [np.full((3, 5, 3), value, np.uint8) for value in (7, 9)]
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match="ffmpeg, which is not installed"):
+        write_mp4(tmp_path / "film.mp4", shown)
+    program = tmp_path / "ffmpeg"
+    program.write_text('#!/bin/sh\nfor last; do :; done\n/bin/cat > "$last"\n')
+    program.chmod(0o755)
+    write_mp4(tmp_path / "film.mp4", shown)
+    raw = np.frombuffer((tmp_path / "film.mp4").read_bytes(), np.uint8).reshape(2, 4, 6, 3)
+    np.testing.assert_array_equal(raw[:, :3, :5], shown)  # padded to even sizes
+    program.write_text("#!/bin/sh\necho no such codec >&2\nexit 1\n")
+    with pytest.raises(UserError, match="ffmpeg failed: no such codec"):
+        write_mp4(tmp_path / "other.mp4", shown)
+    assert not (tmp_path / "other.mp4").exists()
