@@ -77,6 +77,7 @@ GAMES = [
     "pettingzoo:os:getcwd",
     "pettingzoo:...",
     "smaclite:x",
+    *("matrix:stag-hunt", "matrix:", "coin", "foraging", "predator-prey", "harvest", "cleanup"),
 ]
 COMMANDS: list[list[str]] = [
     *([*("train", name)] for name in ("ppo", "ppo-gru", "hop", "hop-plus", "mappo", "hyper-mappo")),
@@ -85,6 +86,8 @@ COMMANDS: list[list[str]] = [
     *(["inspect", "world-model", "empty"], ["inspect", "opponent-model", "missing"]),
     *(["audit", "seats"], ["audit", "wiring"], ["compare", "run", "run"], ["bench"]),
     *(["bench", "search"], ["bench", "hop-plus"], ["reproduce"], ["schelling"]),
+    *(["partners", "make"], ["partners", "select", "run"], ["partners", "show", "empty"]),
+    ["check", "run"],
 ]
 COMMON = [["train", "ppo"], ["play"], ["adapt", "ns"], ["collect"], ["list"], ["watch", "run"]]
 """Commands that take no time to import."""

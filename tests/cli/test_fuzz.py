@@ -15,8 +15,10 @@ from typing import Any
 import pytest
 
 from coplay.algorithms.ppo.config import PPOConfig
+from coplay.cli import main
 from coplay.evaluation.adaptation import best_response, meetings
 from coplay.evaluation.audits import seats, wiring
+from coplay.evaluation.partners import make
 from coplay.games.stag_hunt import StagHuntConfig
 from coplay.matches import match
 from coplay.reproduce import runner
@@ -53,6 +55,7 @@ def sandbox(tmp_path: Path, monkeypatch: Any) -> Path:
         (runner, "reproduce"),
     ):
         monkeypatch.setattr(place, name, reached)
+    monkeypatch.setattr(make, "MAKERS", dict.fromkeys(make.MAKERS, reached))
     monkeypatch.setattr(seats, "_chain", planned)
     monkeypatch.setattr(wiring, "wiring_checks", planned)
     for name in ("hop_plus.parts", "search.searching", "throughput.stepping"):
@@ -135,6 +138,10 @@ def try_configurations(sandbox: Path, count: int) -> None:
         if found := complaint(sandbox, line, before):
             failures.append(f"{line} with {raw!r}\n{found}")
     assert not failures, f"{len(failures)} configurations:\n" + "\n\n".join(failures)
+
+
+def test_every_command_is_tried() -> None:
+    assert {words[0] for words in fuzz.COMMANDS} == set(main.COMMANDS)
 
 
 def test_some_lines(sandbox: Path, monkeypatch: Any) -> None:

@@ -44,7 +44,9 @@ def execute(notebook: Any) -> Any:
     """
     fresh = nbformat.from_dict(notebook)
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    # On a busy machine XLA complains that compiling is slow, and a page would show it.
+    quiet = {"TF_CPP_MIN_LOG_LEVEL": "3"}
+    environment = os.environ | quiet | {"PYTHONPATH": os.pathsep.join(paths)}
     with tempfile.TemporaryDirectory() as folder:
         client = NotebookClient(
             fresh,
