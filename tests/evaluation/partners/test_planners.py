@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -50,7 +51,8 @@ def test_a_planner_is_numbers_and_a_configuration(tmp_path: Path) -> None:
     data = {"planners": FamilyData(stack(players), [how, how])}
     pack = write_pack(tmp_path / "pack", "stag-hunt", CONFIG, 0, data)
     player = read_pack(pack.folder).player("1", game)
-    assert jax.tree.structure(player) == jax.tree.structure(like)
+    same: Any = jax.tree.structure(player)
+    assert same == jax.tree.structure(like)
     assert all(np.all(np.asarray(leaf) == 1) for leaf in jax.tree.leaves(player))
     about = json.loads((pack.folder / ABOUT).read_text())
     for partner in about["partners"]:
