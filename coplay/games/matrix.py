@@ -58,11 +58,13 @@ class MatrixKind(NamedTuple):
 
 
 KINDS = {
-    "prisoners-dilemma": MatrixKind(("cooperate", "defect"), (3, 0, 5, 1)),
-    "stag-hunt": MatrixKind(("stag", "hare"), (4, 0, 3, 3)),
-    "chicken": MatrixKind(("swerve", "dare"), (3, 1, 4, 0)),
-    "matching-pennies": MatrixKind(("heads", "tails"), (1, -1, -1, 1, -1, 1, 1, -1)),
-    "coordination": MatrixKind(("left", "right"), (1, 0, 0, 1)),
+    "prisoners-dilemma": MatrixKind(("cooperate", "defect"), (3.0, 0.0, 5.0, 1.0)),
+    "stag-hunt": MatrixKind(("stag", "hare"), (4.0, 0.0, 3.0, 3.0)),
+    "chicken": MatrixKind(("swerve", "dare"), (3.0, 1.0, 4.0, 0.0)),
+    "matching-pennies": MatrixKind(
+        ("heads", "tails"), (1.0, -1.0, -1.0, 1.0, -1.0, 1.0, 1.0, -1.0)
+    ),
+    "coordination": MatrixKind(("left", "right"), (1.0, 0.0, 0.0, 1.0)),
 }
 """Named games of two players. In matching pennies seat 0 wins if both are equal."""
 PUBLIC_GOODS = "public-goods"

@@ -77,6 +77,14 @@ class GrowingClock(StagHunt):
         return state._replace(time=state.time.astype(jnp.int32)), outcome
 
 
+class SidesWithAGap(StagHunt):
+    """Three seats on sides 0 and 2."""
+
+    @property
+    def teams(self):
+        return (0, 2, 2)
+
+
 class NarrowMask(StagHunt):
     """A mask without the last action."""
 
@@ -140,6 +148,10 @@ class InPlace(StagHunt):
         (WholeReward, "reward must be floating[3], not int32[3]"),
         (NumbersForTruncated, "truncated must be bool[], not float32[]"),
         (GrowingClock, "step changes .time from int16[] to int32[]"),
+        (
+            SidesWithAGap,
+            "teams must give the side of each of 3 seats, numbered 0, 1, …; it is (0, 2, 2)",
+        ),
         (NarrowMask, "legal after reset must be bool[3, 7], not bool[3, 6]"),
         (PlainTuple, "observe must give an Observation, not tuple"),
         (TooManySeatPlanes, "seat_planes is 3: 3 seats need 9 planes, but there are 6"),

@@ -9,6 +9,7 @@ import pytest
 
 import coplay
 from coplay.core.errors import UserError
+from coplay.evaluation.audits.seat_fairness import fairness_checks
 from coplay.games.check import check_game
 from coplay.games.predator_prey import PredatorPrey, PredatorPreyConfig, PredatorPreyState
 from tests.games.plain_board import (
@@ -140,6 +141,14 @@ def test_who_encircles_catches_more_than_who_chases() -> None:
         return -coplay.play("predator-prey", seating, episodes=500)["seats"][3]["reward"] / 10
 
     assert catches("encircler") > catches("chaser") > catches("random")
+
+
+@pytest.mark.slow
+def test_seats_are_audited_within_their_side() -> None:
+    game = PredatorPrey(PredatorPreyConfig(height=4, width=4))
+    assert game.sides == ((0, 1, 2), (3,))
+    check = next(iter(fairness_checks(game, 0.2, 2000, 0, lambda text: None)))
+    assert check.passed and check.name == "4 x random: seats 0, 1, 2 are worth the same"
 
 
 def test_some_player_must_be_a_predator() -> None:
