@@ -72,7 +72,7 @@ def test_stag_hunt_habit_is_the_kind_caught_and_the_prior_follows_it() -> None:
 
 def test_snowdrift_is_labelled_by_the_next_drift_and_by_none_afterwards() -> None:
     state = DRIFTS.reset(KEY)._replace(
-        cell=np.array([0, 7], np.int16), drift=np.array([1, 3, 6], np.int16)
+        cell=np.array([0, 7], np.int16), drift=jnp.array([1, 3, 6], jnp.int16)
     )
     joint = [[3, 2], [REMOVE, STAY], [3, REMOVE], [3, STAY], [REMOVE, STAY]]
     states = played(DRIFTS, state, joint)
@@ -85,7 +85,7 @@ def test_snowdrift_is_labelled_by_the_next_drift_and_by_none_afterwards() -> Non
 
 def test_two_who_remove_a_drift_together_both_realise_it() -> None:
     state = DRIFTS.reset(KEY)._replace(
-        cell=np.array([1, 1], np.int16), drift=np.array([1, 3, 6], np.int16)
+        cell=np.array([1, 1], np.int16), drift=jnp.array([1, 3, 6], jnp.int16)
     )
     states = played(DRIFTS, state, [[REMOVE, REMOVE]])
     assert DRIFTS.goals.realised(*states).tolist() == [0, 0]
@@ -93,7 +93,7 @@ def test_two_who_remove_a_drift_together_both_realise_it() -> None:
 
 def test_snowdrift_features_are_the_way_from_the_seat() -> None:
     state = DRIFTS.reset(KEY)._replace(
-        cell=np.array([0, 6], np.int16), drift=np.array([5, 6, 3], np.int16)
+        cell=np.array([0, 6], np.int16), drift=jnp.array([5, 6, 3], jnp.int16)
     )
     features = np.asarray(DRIFTS.goals.features(state))
     assert features.shape == (2, 4, 7)

@@ -22,7 +22,8 @@ CONFIG = StagHuntConfig(height=3, width=3, players=3, stags=1, hares=2, horizon=
 COPIES, STEPS, SEATS, ACTIONS = 24, 16, 3, 7
 OF_VIEWS = ("observation", "final", "past")
 OF_ALL = (*OF_VIEWS, "over", "last", "state", "after", "episode", "memory", "recorded", "insight")
-PER_SEAT = [name for name in Trajectory._fields if name not in OF_ALL]
+# There are no meetings without partners.
+PER_SEAT = [name for name in Trajectory._fields if name not in (*OF_ALL, "meeting_over")]
 
 
 class Rotated(StagHunt):

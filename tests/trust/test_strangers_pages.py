@@ -37,7 +37,7 @@ def seen() -> Any:
 
 def opponent_page(out: Path) -> None:
     one = Figures(classes={EVIL: Figures()})
-    inspect_opponent._page(out, seen(), Figures(kinds={EVIL: one}, classes={EVIL: Figures()}), {})
+    inspect_opponent._page(out, seen(), Figures(kinds={EVIL: one}, classes={EVIL: Figures()}), None)
 
 
 def goals_page(out: Path) -> None:
