@@ -93,7 +93,7 @@ def test_two_who_remove_a_drift_together_both_realise_it() -> None:
 
 def test_snowdrift_features_are_the_way_from_the_seat() -> None:
     state = DRIFTS.reset(KEY)._replace(
-        cell=np.array([0, 6], np.int16), drift=jnp.array([5, 6, 3], jnp.int16)
+        cell=jnp.array([0, 6], jnp.int16), drift=jnp.array([5, 6, 3], jnp.int16)
     )
     features = np.asarray(DRIFTS.goals.features(state))
     assert features.shape == (2, 4, 7)

@@ -43,6 +43,7 @@ def cleans(ground: Ground, here: Cell, apples: set[Cell], waste: set[Cell]) -> A
     return go(ground, here, waste, legal_moves(ground, here), even([STAY], 6))
 
 
+@pytest.mark.slow
 def test_agrees_with_the_plain_game() -> None:
     game = Cleanup(CleanupConfig(**FIELDS))
     seats, copies, steps = range(4), 6, 45

@@ -51,7 +51,8 @@ def their_game(package: Any, game: Foraging, state: Any) -> Any:
     return env
 
 
-@pytest.mark.parametrize("name", ["plain", pytest.param("sight", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["plain", "sight"])
 def test_agrees_with_lbforaging_step_by_step(name: str) -> None:
     package = pytest.importorskip(
         "lbforaging.foraging.environment", reason="lbforaging is not installed"

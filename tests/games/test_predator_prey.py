@@ -60,6 +60,7 @@ def policy(ground: Ground, cells: list[Cell], hunted: list[bool], seat: int, nam
     return even([move for move in legal if room(step_to(here, move)) == best_moves], 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["open", pytest.param("walls", marks=pytest.mark.slow)])
 def test_agrees_with_the_plain_game(name: str) -> None:
     game = PredatorPrey(PredatorPreyConfig(**SETTINGS[name]))

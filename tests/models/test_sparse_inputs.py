@@ -166,6 +166,7 @@ def test_guides_value_positions_by_the_best_persona() -> None:
     np.testing.assert_allclose(np.exp(log_policy), co_player_cdf, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_persona_follows_no_guide() -> None:
     game = make_game("stag-hunt")
     simulator, state, hypothesis, _ = arbitrary_searches(game, 12, (8,))

@@ -201,6 +201,7 @@ def test_players_are_told_apart_by_where_they_stand_and_what_they_do() -> None:
     assert np.abs(mine.reward - one.reward).max() > 1e-3
 
 
+@pytest.mark.slow
 def test_rewards_are_near_the_amount_that_cells_add_up_to() -> None:
     model, (_, samples) = random_model("snowdrift"), played("snowdrift")
     planes, action = jnp.asarray(samples.planes[:50], jnp.float32), jnp.asarray(samples.action[:50])
