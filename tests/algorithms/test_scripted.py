@@ -95,6 +95,7 @@ def test_the_same_player_through_an_episode_and_another_in_the_next() -> None:
     assert 0.2 < np.mean(first == later) < 0.47
 
 
+@pytest.mark.slow
 def test_players_are_drawn_alike_and_independently() -> None:
     found = draws()
     count = len(found)

@@ -200,6 +200,7 @@ def test_options_of_a_run_replace_those_a_model_was_made_with() -> None:
     np.testing.assert_allclose(mine - plain, more, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_prototypes_are_weighed_as_bayes_says() -> None:
     model, real = random_model(), steps()
     assert isinstance(model.inference, Prototypes)

@@ -169,6 +169,7 @@ def test_a_run_leaves_everything(whole: Path, capsys: Any) -> None:
     assert workers_of(os.getpid()) == []
 
 
+@pytest.mark.slow
 def test_a_seed_gives_the_same_bits_alone_and_with_other_workers(
     whole: Path, tmp_path: Path
 ) -> None:

@@ -178,6 +178,7 @@ def test_a_learner_that_shows_its_stages_has_them_named(kind: type, stage: str) 
     assert fault is not None and fault.stage == stage
 
 
+@pytest.mark.slow
 def test_order_of_updates_is_named_too() -> None:
     failed = [c for c in audited(planted.InOrder, planted.ReinforceConfig()).checks if not c.passed]
     assert any("depend on each other's order" in check.detail for check in failed)
