@@ -184,9 +184,8 @@ def test_the_update_sees_what_acting_saw(keep: bool, parameters: str) -> None:
         logits, _ = jax.vmap(mine.outputs)((learning.actor, learning.critic), batch)
         new = categorical.log_policy(logits, batch.legal)
         by_set = by_seat(part) if mine.separate else jax.tree.map(lambda x: x[None], part)
-        last = jax.vmap(mine.values)(
-            learning.critic, by_set, jnp.zeros((*by_set.alive.shape[::3], 0))
-        )[4]
+        identity = jnp.zeros((*by_set.alive.shape[::3], 0))
+        last = jax.vmap(mine.values)(learning, by_set, identity)[4]
         return batch, jnp.exp(new - batch.log_policy), last
 
     early, late = (jax.tree.map(np.asarray, evaluate(state, part)) for part in parts)
