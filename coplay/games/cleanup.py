@@ -15,17 +15,18 @@ from coplay.core.errors import UserError
 from coplay.core.game import Observation, Outcome, ScriptedPolicy
 from coplay.games.board.board_game import (
     STAY,
+    WHEREABOUTS,
     BoardGame,
     Count,
     OpenBoardConfig,
     Size,
     approach,
     avoid,
-    company,
     follow,
     moving,
     towards,
     uniform,
+    whereabouts,
 )
 from coplay.games.board.chance import drawn_cell, first_come
 from coplay.games.board.drawing import Icon, food_icon, waste_icon
@@ -104,6 +105,7 @@ class Cleanup(BoardGame):
     action_names = ("up", "down", "left", "right", "stay", "clean")
     seat_features = len(action_names)
     thing_names: ClassVar[tuple[str, ...]] = ("apples", "waste", "river", "orchard")
+    seat_fields = ("cell", "last", "place", "took")
 
     def __init__(self, config: CleanupConfig = CleanupConfig()):
         super().__init__(config, 0)
@@ -121,17 +123,6 @@ class Cleanup(BoardGame):
         config = self.config
         cells = np.arange(config.height * config.width, dtype=np.int16)
         return cells[cells % config.width >= config.width - config.orchard]
-
-    def alive(self, state: CleanupState) -> Bool[Array, " seat"]:
-        return jnp.ones(self.seats, bool)
-
-    def permute_seats(self, state: CleanupState, order: Int[Array, " seat"]) -> CleanupState:
-        return state._replace(
-            cell=state.cell[order],
-            last=state.last[order],
-            place=state.place[order],
-            took=state.took[order],
-        )
 
     # --- rules ---------------------------------------------------------------------------------
 
@@ -242,12 +233,11 @@ class Cleanup(BoardGame):
 
     @property
     def event_names(self) -> tuple[str, ...]:
-        return ("cleaned", "took an apple", "near another", "waited", "moved")
+        return ("cleaned", "took an apple", *WHEREABOUTS)
 
     def events(self, state: CleanupState, following: CleanupState) -> Float[Array, "seat event"]:
-        last = following.last
-        happened = [last == CLEAN, following.took, company(self, following), last == STAY]
-        return jnp.stack([*happened, last < STAY], axis=-1).astype(jnp.float32)
+        happened = [following.last == CLEAN, following.took, *whereabouts(self, following)]
+        return jnp.stack(happened, axis=-1).astype(jnp.float32)
 
 
 def nearest_apple(game: Cleanup, ego: CleanupState) -> Float[Array, " action"]:

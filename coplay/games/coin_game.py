@@ -14,15 +14,16 @@ from coplay.core.game import Observation, Outcome, ScriptedPolicy
 from coplay.core.goals import Goals, restricted
 from coplay.games.board.board_game import (
     STAY,
+    WHEREABOUTS,
     BoardConfig,
     BoardGame,
     Size,
     avoid,
-    company,
     follow,
     moving,
     towards,
     uniform,
+    whereabouts,
 )
 from coplay.games.board.chance import drawn_cell, first_come, occupied
 from coplay.games.board.drawing import Icon, coin_icon
@@ -90,6 +91,7 @@ class CoinGame(BoardGame):
     action_names = ("up", "down", "left", "right", "stay")
     seat_features = len(action_names)
     thing_names: ClassVar[tuple[str, ...]] = ("own coin", "others' coins")
+    seat_fields = ("cell", "last", "place", "took", "stole")
 
     def __init__(self, config: CoinGameConfig = CoinGameConfig()):
         super().__init__(config, config.players)
@@ -102,18 +104,6 @@ class CoinGame(BoardGame):
     @property
     def has_sparse_view(self) -> bool:
         return False
-
-    def alive(self, state: CoinGameState) -> Bool[Array, " seat"]:
-        return jnp.ones(self.seats, bool)
-
-    def permute_seats(self, state: CoinGameState, order: Int[Array, " seat"]) -> CoinGameState:
-        return state._replace(
-            cell=state.cell[order],
-            last=state.last[order],
-            place=state.place[order],
-            took=state.took[order],
-            stole=state.stole[order],
-        )
 
     # --- rules ---------------------------------------------------------------------------------
 
@@ -215,12 +205,12 @@ class CoinGame(BoardGame):
 
     @property
     def event_names(self) -> tuple[str, ...]:
-        return ("took the own coin", "took another's coin", "near another", "waited", "moved")
+        return ("took the own coin", "took another's coin", *WHEREABOUTS)
 
     def events(self, state: CoinGameState, following: CoinGameState) -> Float[Array, "seat event"]:
-        took, last = following.took, following.last
-        happened = [took == OWN, took == ANOTHER, company(self, following), last == STAY]
-        return jnp.stack([*happened, last < STAY], axis=-1).astype(jnp.float32)
+        took = following.took
+        happened = [took == OWN, took == ANOTHER, *whereabouts(self, following)]
+        return jnp.stack(happened, axis=-1).astype(jnp.float32)
 
     @property
     def goals(self) -> "CoinGoals":

@@ -19,11 +19,12 @@ from coplay.core.errors import UserError, unknown
 from coplay.core.game import Observation, Outcome, ScriptedPolicy
 from coplay.games.board.board_game import (
     STAY,
+    WHEREABOUTS,
     BoardGame,
     OpenBoardConfig,
     Size,
-    company,
     uniform,
+    whereabouts,
 )
 from coplay.games.board.chance import drawn_cell, occupied
 from coplay.games.board.drawing import Icon, food_icon
@@ -116,6 +117,7 @@ class Foraging(BoardGame):
     action_names = ("up", "down", "left", "right", "none", "load")
     seat_features = len(action_names)
     thing_names: ClassVar[tuple[str, ...]] = ("levels of foods", "levels of players")
+    seat_fields = ("cell", "level", "last")
 
     def __init__(self, config: ForagingConfig = ForagingConfig()):
         super().__init__(config, 1)
@@ -129,11 +131,6 @@ class Foraging(BoardGame):
 
     def present(self, state: ForagingState) -> Bool[Array, " seat"]:
         return jnp.ones(self.seats, bool)
-
-    def permute_seats(self, state: ForagingState, order: Int[Array, " seat"]) -> ForagingState:
-        return state._replace(
-            cell=state.cell[order], level=state.level[order], last=state.last[order]
-        )
 
     # --- rules ---------------------------------------------------------------------------------
 
@@ -272,14 +269,13 @@ class Foraging(BoardGame):
 
     @property
     def event_names(self) -> tuple[str, ...]:
-        return ("collected with another", "collected alone", "near another", "waited", "moved")
+        return ("collected with another", "collected alone", *WHEREABOUTS)
 
     def events(self, state: ForagingState, following: ForagingState) -> Float[Array, "seat event"]:
         taken = self.goals.taken(state, following)
         together = jnp.any(taken & (jnp.sum(taken, axis=0) > 1), axis=1)
         alone = jnp.any(taken, axis=1) & ~together
-        last = following.last
-        happened = [together, alone, company(self, following), last == STAY, last < STAY]
+        happened = [together, alone, *whereabouts(self, following)]
         return jnp.stack(happened, axis=-1) * self.alive(state)[:, None].astype(jnp.float32)
 
     @property

@@ -102,6 +102,7 @@ class Harvest(BoardGame):
     action_names = ("up", "down", "left", "right", "stay")
     seat_features = len(action_names)
     thing_names: ClassVar[tuple[str, ...]] = ("apples", "soil")
+    seat_fields = ("cell", "last", "place")
 
     def __init__(self, config: HarvestConfig = HarvestConfig()):
         super().__init__(config, 0)
@@ -117,14 +118,6 @@ class Harvest(BoardGame):
         row, column = np.divmod(self.spots.astype(int), self.config.width)
         far = np.abs(row[:, None] - row) + np.abs(column[:, None] - column)
         return (far <= REACH) & (far > 0)
-
-    def alive(self, state: HarvestState) -> Bool[Array, " seat"]:
-        return jnp.ones(self.seats, bool)
-
-    def permute_seats(self, state: HarvestState, order: Int[Array, " seat"]) -> HarvestState:
-        return state._replace(
-            cell=state.cell[order], last=state.last[order], place=state.place[order]
-        )
 
     # --- rules ---------------------------------------------------------------------------------
 

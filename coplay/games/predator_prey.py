@@ -77,6 +77,7 @@ class PredatorPrey(BoardGame):
     action_names = ("up", "down", "left", "right", "stay")
     seat_features = len(action_names)
     thing_names: ClassVar[tuple[str, ...]] = ("predators", "prey")
+    seat_fields = ("cell", "last", "place", "hunted")
 
     def __init__(self, config: PredatorPreyConfig = PredatorPreyConfig()):
         super().__init__(config, 0)
@@ -93,19 +94,6 @@ class PredatorPrey(BoardGame):
     @property
     def has_sparse_view(self) -> bool:
         return False
-
-    def alive(self, state: PredatorPreyState) -> Bool[Array, " seat"]:
-        return jnp.ones(self.seats, bool)
-
-    def permute_seats(
-        self, state: PredatorPreyState, order: Int[Array, " seat"]
-    ) -> PredatorPreyState:
-        return state._replace(
-            cell=state.cell[order],
-            last=state.last[order],
-            place=state.place[order],
-            hunted=state.hunted[order],
-        )
 
     # --- rules ---------------------------------------------------------------------------------
 

@@ -13,14 +13,15 @@ from coplay.core.config import Range
 from coplay.core.game import Observation, Outcome, ScriptedPolicy
 from coplay.games.board.board_game import (
     STAY,
+    WHEREABOUTS,
     BoardConfig,
     BoardGame,
     Size,
     approach,
     avoid,
-    company,
     follow,
     uniform,
+    whereabouts,
 )
 from coplay.games.board.drawing import Icon, drift_icon
 from coplay.games.board.thing_goals import ThingGoals
@@ -81,9 +82,6 @@ class Snowdrift(BoardGame):
 
     def present(self, state: SnowdriftState) -> Bool[Array, " seat"]:
         return jnp.ones(self.seats, bool)
-
-    def permute_seats(self, state: SnowdriftState, order: Int[Array, " seat"]) -> SnowdriftState:
-        return state._replace(cell=state.cell[order], last=state.last[order])
 
     # --- rules ---------------------------------------------------------------------------------
 
@@ -165,15 +163,14 @@ class Snowdrift(BoardGame):
 
     @property
     def event_names(self) -> tuple[str, ...]:
-        return ("removed a drift", "others removed one", "near another", "waited", "moved")
+        return ("removed a drift", "others removed one", *WHEREABOUTS)
 
     def events(
         self, state: SnowdriftState, following: SnowdriftState
     ) -> Float[Array, "seat event"]:
         mine = self.goals.realised(state, following) >= 0
         others = jnp.sum(mine) - mine > 0
-        last = following.last
-        happened = [mine, others, company(self, following), last == STAY, last < STAY]
+        happened = [mine, others, *whereabouts(self, following)]
         return jnp.stack(happened, axis=-1) * self.alive(state)[:, None].astype(jnp.float32)
 
     @property

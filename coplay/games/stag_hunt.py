@@ -17,15 +17,16 @@ from coplay.core.goals import Goals, restricted
 from coplay.core.numerics import sum_in_order
 from coplay.games.board.board_game import (
     STAY,
+    WHEREABOUTS,
     BoardConfig,
     BoardGame,
     Count,
     Size,
     approach,
     avoid,
-    company,
     follow,
     uniform,
+    whereabouts,
 )
 from coplay.games.board.drawing import Icon, hare_icon, stag_icon
 
@@ -102,20 +103,13 @@ class StagHunt(BoardGame):
     action_names = ("up", "down", "left", "right", "stay", "hunt stag", "hunt hare")
     seat_features = len(action_names)
     thing_names: ClassVar[tuple[str, ...]] = ("stags", "hares")
+    seat_fields = ("cell", "alive", "strength", "last")
 
     def __init__(self, config: StagHuntConfig = StagHuntConfig()):
         super().__init__(config, config.stags + config.hares)
 
     def alive(self, state: StagHuntState) -> Bool[Array, " seat"]:
         return state.alive
-
-    def permute_seats(self, state: StagHuntState, order: Int[Array, " seat"]) -> StagHuntState:
-        return state._replace(
-            cell=state.cell[order],
-            alive=state.alive[order],
-            strength=state.strength[order],
-            last=state.last[order],
-        )
 
     # --- rules ---------------------------------------------------------------------------------
 
@@ -235,12 +229,11 @@ class StagHunt(BoardGame):
 
     @property
     def event_names(self) -> tuple[str, ...]:
-        return ("caught a stag", "caught a hare", "near another", "waited", "moved", "in the game")
+        return ("caught a stag", "caught a hare", *WHEREABOUTS, "in the game")
 
     def events(self, state: StagHuntState, following: StagHuntState) -> Float[Array, "seat event"]:
         caught = self.goals.realised(state, following)
-        last = following.last
-        happened = [caught == 0, caught == 1, company(self, following), last == STAY, last < STAY]
+        happened = [caught == 0, caught == 1, *whereabouts(self, following)]
         happened = [*happened, jnp.ones(self.seats, bool)]
         return jnp.stack(happened, axis=-1) * state.alive[:, None].astype(jnp.float32)
 

@@ -87,6 +87,9 @@ class BoardGame(Game):
     thing_names: ClassVar[tuple[str, ...]]
     """What the planes behind those of the players and of the walls show."""
 
+    seat_fields: ClassVar[tuple[str, ...]] = ("cell", "last")
+    """Fields of a state with a leading [seat] axis."""
+
     def __init__(self, config: OpenBoardConfig, things: int):
         """things: how many stand on the board at the start, beside the players."""
         self.config = config
@@ -118,6 +121,13 @@ class BoardGame(Game):
     def full_view(self) -> bool:
         config = self.config
         return config.view is None or config.view >= max(config.height, config.width) - 1
+
+    def alive(self, state: State) -> Bool[Array, " seat"]:
+        """Everybody, unless players of a game leave."""
+        return jnp.ones(self.seats, bool)
+
+    def permute_seats(self, state: State, order: Int[Array, " seat"]) -> State:
+        return state._replace(**{name: getattr(state, name)[order] for name in self.seat_fields})
 
     def last_actions(self, state: State) -> Integer[Array, " seat"]:
         return state.last
@@ -444,9 +454,14 @@ def _take_or_stay(legal: Bool[Array, " action"]) -> Float[Array, " action"]:
     return uniform(jnp.where(jnp.any(takes), takes, index == STAY))
 
 
-def company(game: BoardGame, state: State) -> Bool[Array, " seat"]:
-    """Which players on the board have another one at most a step away."""
+WHEREABOUTS = ("near another", "waited", "moved")
+"""Events of every board game; see `whereabouts`."""
+
+
+def whereabouts(game: BoardGame, state: State) -> list[Bool[Array, " seat"]]:
+    """Which players have another one at most a step away, which waited, and which moved in the last
+    step."""
     there = game.present(state)
     far = game.distance(state, state.cell[:, None], state.cell[None, :])
     near = (far <= 1) & there[:, None] & there[None, :] & ~jnp.eye(game.seats, dtype=bool)
-    return jnp.any(near, axis=1)
+    return [jnp.any(near, axis=1), state.last == STAY, state.last < STAY]
