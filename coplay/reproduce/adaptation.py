@@ -1,4 +1,4 @@
-"""How well do trained players do among strangers?"""
+"""How well do trained players do among others?"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,10 +6,19 @@ from typing import Any
 from coplay.reproduce.experiment import MAIN, Experiment, Findings, Measurement, over_runs, words
 from coplay.reproduce.self_play import HOP, HOP_PLUS, PLANNER_SEEDS, PPO, Rows
 
+PACK = "packs/rules"
+
+STRANGERS = Measurement(
+    "strangers",
+    f"partners make --game stag-hunt --families rules --rules 3 --seed 2000 --out {PACK}",
+)
+"""Partners made of rules, from a seed that no training uses."""
+
 SETS = {
     "nh": ("nh,nh,nh", "3 hare hunters"),
     "ns": ("ns,ns,ns", "3 stag hunters"),
     "mixed": ("nh,ns,random", "one of each and a random one"),
+    "rules": (",".join(f"{PACK}@partner={number}" for number in range(3)), "3 strangers of rules"),
 }
 """Short name -> the co-players, and what they are called in tables."""
 
@@ -52,10 +61,15 @@ def read_adaptation(outputs: Mapping[str, Any], rows: Rows) -> Findings:
     titles = [title for _, title in SETS.values()]
     hop, hop_plus, learning = made[0], made[1], made[2]
     return Findings(
-        f"Among three hare hunters HOP gets {words(hop[1])} and HOP+ {words(hop_plus[1])}, where "
-        "random play is 0 and a best response is 1. PPO that goes on learning by gradient gets "
-        f"{words(learning[1])}.",
-        [[f"{row[0]}, among 3 hare hunters: score", row[1]] for row in made[:3]],
+        f"Among three hare hunters HOP gets {words(hop[1])} and HOP+ {words(hop_plus[1])}, among "
+        f"three strangers {words(hop[4])} and {words(hop_plus[4])}, where random play is 0 and a "
+        "best response is 1. PPO that goes on learning by gradient gets "
+        f"{words(learning[1])} and {words(learning[4])}.",
+        [
+            [f"{row[0]}, among {titles[place - 1]}: score", row[place]]
+            for place in (1, 4)
+            for row in made[:3]
+        ],
         {
             MAIN: {"columns": ["player", *titles], "rows": made},
             "episodes": {"columns": ["player", *titles], "rows": when},
@@ -77,12 +91,13 @@ def first_good(met: list[Mapping[str, Any]]) -> str:
 EXPERIMENTS = (
     Experiment(
         "adaptation-stag-hunt",
-        "Players among strangers",
-        "Do trained players adapt to co-players they have never met, within 2400 steps?",
+        "Players among others",
+        "Do trained players adapt to co-players that follow rules of their own, in 2400 steps?",
         "training seeds 0 and 1",
-        50,
+        60,
         (
             PPO,
+            STRANGERS,
             *(
                 step
                 for seed in PLANNER_SEEDS
