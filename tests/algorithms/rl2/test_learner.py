@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from coplay.algorithms.rl2.learner import meeting_gae
+from coplay.rl.advantages import meeting_gae
 
 STEPS, COPIES, SEATS = 12, 5, 2
 DISCOUNT, LAMBDA = 0.9, 0.8
