@@ -1,4 +1,4 @@
-"""Whether runs, datasets and pretrained models are as they were written."""
+"""Whether runs, datasets, pretrained models and packs are as they were written."""
 
 import os
 from pathlib import Path
@@ -7,15 +7,19 @@ from coplay.core.check import FolderCheck, FolderReport
 from coplay.core.errors import UserError
 from coplay.core.reading import shown_in_line
 from coplay.training.check import (
+    PACK_PARTS,
     check_dataset,
+    check_pack,
     check_pretrained,
     check_run,
     holds_dataset,
+    holds_pack,
     holds_pretrained,
     holds_run,
 )
 
 CHECKS = {
+    "pack of partners": FolderCheck(holds_pack, check_pack, PACK_PARTS),
     "dataset": FolderCheck(holds_dataset, check_dataset),
     "pretrained model": FolderCheck(holds_pretrained, check_pretrained),
     "run": FolderCheck(holds_run, check_run),
@@ -42,7 +46,7 @@ def check(folder: str | Path) -> list[FolderReport]:
         found = next((one for one in CHECKS.values() if one.recognises(Path(place))), None)
         if found is not None:
             reports.append(found.check(Path(place)))
-            folders.clear()  # what a run keeps in its folder belongs to it
+            folders[:] = [name for name in folders if name in found.parts]
     if not reports:
         raise UserError(f"{path} holds no {', '.join(CHECKS)}")
     return reports

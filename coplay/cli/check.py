@@ -1,4 +1,4 @@
-"""coplay check: whether runs, datasets and pretrained models are as they were written."""
+"""coplay check: whether runs, datasets, pretrained models and packs are as they were written."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ class CheckArguments:
     Exit code 0: all are whole; 1: something is damaged or missing."""
 
     folders: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Folders of runs, datasets or pretrained models, or folders that hold some."""
+    """Folders of runs, datasets, pretrained models or packs, or folders that hold some."""
     json: bool = False
     """Print the findings as one JSON list on standard output."""
 

@@ -63,10 +63,12 @@ class FolderReport:
 
 
 class FolderCheck(NamedTuple):
-    """recognises: whether a folder holds this kind. check: looks at it."""
+    """recognises: whether a folder holds this kind. check: looks at it. parts: folders in it that
+    are looked at by themselves; all others belong to it."""
 
     recognises: Callable[[Path], bool]
     check: Callable[[Path], FolderReport]
+    parts: tuple[str, ...] = ()
 
 
 def check_manifest(report: FolderReport, own: Callable[[str], bool]) -> None:

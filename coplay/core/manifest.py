@@ -141,6 +141,17 @@ def read_manifest(folder: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 @contextlib.contextmanager
+def listing(folder: Path) -> Iterator[None]:
+    """Files that are written in the block are listed in the manifest of their folder, which may
+    have none yet."""
+    files.make_folder(folder)
+    manifest = Manifest(folder)
+    with manifest.keeping():
+        yield
+    manifest.settle()
+
+
+@contextlib.contextmanager
 def whole_folder(out: Path) -> Iterator[Path]:
     """A folder to write files into that appears as `out`, with a manifest, when the block succeeds,
     or not at all."""

@@ -1,4 +1,4 @@
-"""What `coplay check` looks at in runs, datasets and pretrained models."""
+"""What `coplay check` looks at in runs, datasets, pretrained models and packs."""
 
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,9 @@ from coplay.matches.dataset import ABOUT, load_dataset
 from coplay.training import checkpoints
 from coplay.training.config import TrainConfig
 from coplay.training.continuity import differences, stated_files
+from coplay.training.partner_packs import ABOUT as PACK
+from coplay.training.partner_packs import FAMILIES, is_pack, read_pack
+from coplay.training.partner_responses import ARRAYS, FIGURES, read_responses
 from coplay.training.pretrained import MODELS
 from coplay.training.records import HISTORY, is_row
 from coplay.training.run import RunFolder
@@ -117,7 +120,7 @@ def _usable_run(report: FolderReport, folder: RunFolder, good: list[Path]) -> st
     return f"{', '.join(words)}; --resume goes on from step {step}"
 
 
-# --- datasets and pretrained models ------------------------------------------------------------
+# --- datasets, pretrained models and packs -----------------------------------------------------
 
 
 def holds_dataset(folder: Path) -> bool:
@@ -143,6 +146,30 @@ def check_pretrained(folder: Path) -> FolderReport:
     part = _about(folder, "config.json").get("part")
     field = "world_model.from" if part == "world-model" else "goals.from"
     return _loaded(report, "model.npz", lambda: MODELS[field](folder))
+
+
+PACK_PARTS = ("train", "held-out", "kept")
+"""Packs that `coplay partners select` makes below a pack."""
+
+
+def holds_pack(folder: Path) -> bool:
+    return is_pack(str(folder))
+
+
+def check_pack(folder: Path) -> FolderReport:
+    """A pack of partners: its files, and whether it can be loaded, with its best responses."""
+    report = FolderReport(folder, "pack of partners")
+    names = (PACK, ARRAYS, FIGURES, *(f"{family}.npz" for family in FAMILIES))
+    check_manifest(report, lambda name: name in names)
+    report = _loaded(report, PACK, lambda: read_pack(folder).digests())
+    if report.usable.startswith("nothing"):
+        return report
+    try:
+        read_responses(read_pack(folder))
+    except UserError as error:
+        report.add(FIGURES, "damaged", str(error))
+        report.usable = "its partners, without best responses"
+    return report
 
 
 def _loaded(report: FolderReport, name: str, load: Any) -> FolderReport:

@@ -28,6 +28,7 @@ from coplay.core.errors import UserError, unknown
 from coplay.core.files import write_json
 from coplay.core.game import Game
 from coplay.core.learner import Learner
+from coplay.core.manifest import listing
 from coplay.core.player import Player
 from coplay.core.reading import check_folder, open_file, read_field, read_json
 from coplay.core.version import VERSION
@@ -218,7 +219,27 @@ def write_pack(
     folder: Path, game_name: str, game: Any, seed: int, families: Mapping[str, FamilyData]
 ) -> Pack:
     """Write a new pack; the folder must not exist, or be empty."""
-    partners = []
+    with listing(folder):
+        partners = _write_families(folder, families)
+        about = {
+            "kind": "partners",
+            "form": FORM,
+            "coplay": VERSION,
+            "game_name": game_name,
+            "game": to_json(game),
+            "seed": seed,
+            "partners": [partner._asdict() for partner in partners],
+            "checksums": {
+                f"{family}.npz": checksum(folder / f"{family}.npz") for family in families
+            },
+        }
+        write_json(folder / ABOUT, about)
+    return Pack(folder, game_name, game, seed, tuple(partners))
+
+
+def _write_families(folder: Path, families: Mapping[str, FamilyData]) -> list[Partner]:
+    """Write the arrays of all families; their partners."""
+    partners: list[Partner] = []
     for family, data in families.items():
         names = data.names or tuple(f"{family}-{row}" for row in range(len(data.hows)))
         partners += [
@@ -226,18 +247,7 @@ def write_pack(
             for row, (name, how) in enumerate(zip(names, data.hows, strict=True))
         ]
         checkpoints.save(folder / f"{family}.npz", data.arrays, {})
-    about = {
-        "kind": "partners",
-        "form": FORM,
-        "coplay": VERSION,
-        "game_name": game_name,
-        "game": to_json(game),
-        "seed": seed,
-        "partners": [partner._asdict() for partner in partners],
-        "checksums": {f"{family}.npz": checksum(folder / f"{family}.npz") for family in families},
-    }
-    write_json(folder / ABOUT, about)
-    return Pack(folder, game_name, game, seed, tuple(partners))
+    return partners
 
 
 def read_pack(folder: Path) -> Pack:

@@ -18,6 +18,7 @@ from coplay.algorithms.ppo.player import PPOPlayer
 from coplay.core.errors import UserError
 from coplay.core.files import write_json
 from coplay.core.game import Game
+from coplay.core.manifest import listing
 from coplay.core.player import Player
 from coplay.core.reading import check_folder, read_field, read_json
 from coplay.nn.config import NetworkConfig
@@ -51,15 +52,16 @@ def response_network(game: Game) -> NetworkConfig:
 def write_responses(pack: Pack, found: Mapping[str, Response], networks: Any) -> None:
     """Keep the responses to all partners of a pack, by their names, with their networks (actor,
     critic), [partner, ...]."""
-    checkpoints.save(pack.folder / ARRAYS, networks, {})
-    about = {
-        "kind": "responses",
-        "form": RESPONSES_FORM,
-        "pack": pack_checksum(pack.folder),
-        "checksum": checksum(pack.folder / ARRAYS),
-        "responses": {partner.name: found[partner.name]._asdict() for partner in pack.partners},
-    }
-    write_json(pack.folder / FIGURES, about)
+    with listing(pack.folder):
+        checkpoints.save(pack.folder / ARRAYS, networks, {})
+        about = {
+            "kind": "responses",
+            "form": RESPONSES_FORM,
+            "pack": pack_checksum(pack.folder),
+            "checksum": checksum(pack.folder / ARRAYS),
+            "responses": {one.name: found[one.name]._asdict() for one in pack.partners},
+        }
+        write_json(pack.folder / FIGURES, about)
 
 
 def has_responses(pack: Pack) -> bool:

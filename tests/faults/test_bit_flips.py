@@ -1,4 +1,4 @@
-"""A flipped bit in any file of a run, a dataset or a model: reported, or shown to be harmless."""
+"""A flipped bit in any file of a run, dataset, model or pack: reported, or shown to be harmless."""
 
 import random
 from collections.abc import Iterator
@@ -9,6 +9,7 @@ import pytest
 from coplay.api.checking import CHECKS, check
 from coplay.api.models import collect, pretrain
 from coplay.api.training import train
+from coplay.cli.main import run
 from coplay.core.lock import LOCK
 from coplay.core.manifest import MANIFEST, read_manifest
 from tests.faults.tiny import quick_folder, tiny, train_tiny
@@ -58,7 +59,14 @@ def folders() -> Iterator[dict[str, Path]]:
         train("ppo", out=folder / "run", quiet=True, checkpoint_every=128, episodes=50, **small)
         collect(folder / "data", samples=2000)
         pretrain("goals", folder / "data", folder / "model", quiet=True, epochs=1)
-        found = {"run": "run", "dataset": "data", "pretrained model": "model"}
+        order = ["--families", "rules", "--rules", "3", "--out", str(folder / "pack")]
+        assert run(["partners", "make", *order]) == 0
+        found = {
+            "run": "run",
+            "dataset": "data",
+            "pretrained model": "model",
+            "pack of partners": "pack",
+        }
         yield {kind: folder / name for kind, name in found.items()}
 
 
@@ -69,7 +77,8 @@ def test_every_kind_of_folder_is_flipped(folders: dict[str, Path]) -> None:
 
 @pytest.mark.faults
 @pytest.mark.parametrize(
-    "kind, flips", [("run", 1400), ("dataset", 300), ("pretrained model", 300)]
+    "kind, flips",
+    [("run", 1400), ("dataset", 300), ("pretrained model", 300), ("pack of partners", 100)],
 )
 def test_no_flip_is_silent(folders: dict[str, Path], kind: str, flips: int) -> None:
     harmless = flip_and_check(folders[kind], flips, seed=1)

@@ -84,3 +84,14 @@ def test_a_changed_file_is_noticed(pack: Pack) -> None:
     path.write_bytes(bytes(data))
     with pytest.raises(UserError, match="not the file"):
         read_pack(pack.folder)
+
+
+def test_check_finds_a_changed_word(pack: Pack) -> None:
+    """Also in what no other file states a checksum of, and in packs below the pack."""
+    write_pack(pack.folder / "train", "stag-hunt", CONFIG, 5, {"rules": rules()})
+    assert [report.whole for report in coplay.check(pack.folder)] == [True, True]
+    about = pack.folder / "train" / ABOUT
+    about.write_text(about.read_text().replace('"number": 1', '"number": 2'))
+    first, second = coplay.check(pack.folder)
+    assert first.whole and [one.name for one in second.bad] == [ABOUT]
+    assert second.usable == "it can be loaded, but was changed"

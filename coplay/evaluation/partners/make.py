@@ -13,6 +13,7 @@ from coplay.algorithms.rules import RuleParameters, draw_rules
 from coplay.core.config import to_json
 from coplay.core.errors import UserError, unknown
 from coplay.core.files import write_json
+from coplay.core.manifest import listing
 from coplay.core.reading import read_field, read_json
 from coplay.evaluation.partners.config import Order, PartnersConfig
 from coplay.evaluation.partners.diverse import make_diverse
@@ -76,7 +77,8 @@ def make_partners(
     }
     if (folder / ABOUT).exists() or not _goes_on(folder / ASKED, asked):
         refuse_full(folder)
-    write_json(folder / ASKED, asked)
+    with listing(folder):
+        write_json(folder / ASKED, asked)
     order = Order(game_name, game, made, config, folder, watcher)
     times = read_times(folder)
     found = {}
@@ -88,7 +90,8 @@ def make_partners(
         times[name] = round(times.get(name, 0.0) + seconds, 1)
         watcher.say(f"family '{name}': {len(found[name].hows)} partners in {seconds:.0f} s")
         # Beside the pack and not in it: the same seed gives the same bytes of a pack.
-        write_json(folder / TIMES, times)
+        with listing(folder):
+            write_json(folder / TIMES, times)
     return write_pack(folder, game_name, game, config.seed, found)
 
 

@@ -24,6 +24,7 @@ from coplay.core.config import Config, PositiveInt, to_json
 from coplay.core.errors import UserError
 from coplay.core.files import write_json
 from coplay.core.group import Group
+from coplay.core.manifest import listing
 from coplay.core.reading import read_json
 from coplay.evaluation.partners.behaviour import behaviour_of, feature_names
 from coplay.evaluation.partners.make import TIMES, read_times
@@ -85,7 +86,8 @@ def select_partners(pack: Pack, config: SelectConfig, watcher: Watcher) -> dict[
             f"{pack.folder} was selected from with other settings: copy it without "
             f"{ASKED_SELECTION} and the folders {', '.join(parts)}"
         )
-    write_json(place, asked)
+    with listing(pack.folder):
+        write_json(place, asked)
     found = responder(pack, config.best, pack.folder / "runs")
     times = read_times(pack.folder)
     began = time.monotonic()
@@ -104,7 +106,8 @@ def select_partners(pack: Pack, config: SelectConfig, watcher: Watcher) -> dict[
         {"name": one.name, "family": one.family, "features": [round(float(x), 5) for x in row]}
         for one, row in zip(pack.partners, features, strict=True)
     ]
-    write_json(pack.folder / SELECTION, report)
+    with listing(pack.folder):
+        write_json(pack.folder / SELECTION, report)
     times = _spent(pack.folder, times, "selection", began)
     for name, part in made.items():
         wanted = config.responses == "all" or (config.responses == name)
@@ -119,7 +122,8 @@ def _spent(folder: Path, times: dict[str, float], name: str, began: float) -> di
     """Times with the seconds since `began` added, kept in the folder."""
     spent = times.get(name, 0.0) + time.monotonic() - began
     times = times | {name: round(spent, 1)}
-    write_json(folder / TIMES, times)
+    with listing(folder):
+        write_json(folder / TIMES, times)
     return times
 
 
