@@ -17,8 +17,8 @@ STRANGERS = Measurement(
 SETS = {
     "nh": ("nh,nh,nh", "3 hare hunters"),
     "ns": ("ns,ns,ns", "3 stag hunters"),
-    "mixed": ("nh,ns,random", "one of each and a random one"),
-    "rules": (",".join(f"{PACK}@partner={number}" for number in range(3)), "3 strangers of rules"),
+    "mixed": ("nh,ns,random", "hare, stag, random"),
+    "rules": (",".join(f"{PACK}@partner={number}" for number in range(3)), "3 strangers"),
 }
 """Short name -> the co-players, and what they are called in tables."""
 
@@ -55,7 +55,10 @@ def read_adaptation(outputs: Mapping[str, Any], rows: Rows) -> Findings:
             for name in SETS
         }
         made.append(
-            [label, *(over_runs([one["normalised"] for one in met[name]]) for name in SETS)]
+            [
+                label,
+                *(over_runs([one["normalised"] for one in met[name]], digits=2) for name in SETS),
+            ]
         )
         when.append([label, *(first_good(met[name]) for name in SETS)])
     titles = [title for _, title in SETS.values()]

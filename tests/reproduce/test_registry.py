@@ -91,7 +91,7 @@ def test_steps_have_names_of_their_own_and_runs_that_were_made_before(
     for step in experiment.steps:
         words = step.command.replace(",", " ").split()
         out = words[words.index("--out") + 1] if "--out" in words else ""
-        needed = {word.split("@")[0] for word in words if word.startswith(("runs/", "data/"))}
+        needed = {word.split("@")[0] for word in words if word.startswith(("runs/", "packs/"))}
         assert needed - {out} <= made, f"{step.name} needs what no command before it makes"
         made.add(out)
 
