@@ -26,7 +26,6 @@ PLAYERS = {
     "hop": ("HOP", "runs/hop-s{}", ""),
     "hop-plus": ("HOP+", "runs/hopp-s{}", ""),
     "ppo-learning": ("PPO, still learning", "runs/ppo@seed={}", " --learn"),
-    "ppo": ("PPO, frozen", "runs/ppo@seed={}", ""),
 }
 """Short name -> label, the player of a training seed, further options of `coplay adapt`."""
 
@@ -71,7 +70,7 @@ def read_adaptation(outputs: Mapping[str, Any], rows: Rows) -> Findings:
         [
             [f"{row[0]}, among {titles[place - 1]}: score", row[place]]
             for place in (1, 4)
-            for row in made[:3]
+            for row in made
         ],
         {
             MAIN: {"columns": ["player", *titles], "rows": made},
@@ -104,7 +103,7 @@ EXPERIMENTS = (
             *(
                 step
                 for seed in PLANNER_SEEDS
-                for step in (HOP[seed], *meetings(seed, "hop", "ppo-learning", "ppo"))
+                for step in (HOP[seed], *meetings(seed, "hop", "ppo-learning"))
             ),
             *(
                 step
