@@ -38,7 +38,8 @@ class RunConfig(Config):
     """Changes of a seat's player during the run, as STEP:SEAT=PLAYER, e.g. 200000:0=ppo."""
     partners: str = ""
     """A pack of partners (coplay partners make) to train with: the learner holds one seat, another
-    one of the game in every copy, and the other seats hold partners drawn from the pack."""
+    one of the game in every copy, and the other seats hold partners drawn from the pack. HOP+
+    records them instead, and learns its goals and its opponent model from the recordings."""
     company: Annotated[Literal["alike", "mixed"], only_if("partners")] = "alike"
     """Partners at a table: the same one in all seats, or one drawn for each seat."""
     meeting_episodes: Annotated[PositiveInt, only_if("partners")] = 10
@@ -113,6 +114,11 @@ class TrainConfig:
     game: Any
     run: RunConfig = field(default_factory=RunConfig)
     dropped: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def seated_partners(self) -> str:
+        """The pack whose partners hold the other seats of the run; empty: none do."""
+        return "" if getattr(self.learner, "records_partners", False) else self.run.partners
 
     def as_json(self) -> dict[str, Any]:
         return {name: value for name, value in to_json(self).items() if name != "dropped"}

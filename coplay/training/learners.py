@@ -50,7 +50,7 @@ def plan_learners(config: TrainConfig, game: Game) -> dict[str, Learner]:
             config=settings, shape=shape, game_seats=game.seats, seats=order, active=order
         )
         made.check(game)
-        if config.run.partners:
+        if config.seated_partners:
             _check_partners(name, made, game)
         made.check_rollout(config.run.rollout)
         learners[entry] = made
@@ -75,7 +75,7 @@ def _check_copies(copies: int, settings: Any) -> None:
 
 def _everybody(config: TrainConfig, game: Game) -> list[str]:
     """Who sits where if no seating is given: the learner in every seat, or among partners."""
-    if not config.run.partners:
+    if not config.seated_partners:
         return [config.player] * game.seats
     drawn = "any" if config.run.company == "alike" else "each"
     return [config.player, *[f"{config.run.partners}@partner={drawn}"] * (game.seats - 1)]

@@ -58,7 +58,7 @@ def plan_phases(config: TrainConfig, game: Game) -> list[Phase]:
     """The phases of a run, in order; everything about seats is validated here."""
     learners = plan_learners(config, game)
     parts = tuple(load_parts(learner.config, game) for learner in learners.values())
-    meeting = config.run.meeting_episodes if config.run.partners else 0
+    meeting = config.run.meeting_episodes if config.seated_partners else 0
     return [
         Phase(
             start=start,

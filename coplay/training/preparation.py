@@ -1,10 +1,12 @@
 """What a run of HOP+ needs before its first step, where nobody has given it: goals and an opponent
 model, learned from recordings of a small training population.
 
-The population is made of the game's scripted players and of partners made of rules. The run keeps
-the models in its folder, like pretrained ones.
+The population is made of the game's scripted players and of partners made of rules, or of the
+partners of a pack (`--partners`) alone. The run keeps the models in its folder, like pretrained
+ones.
 """
 
+import dataclasses
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +23,8 @@ from coplay.core.game import Game
 from coplay.core.player import Player
 from coplay.matches.population import Population
 from coplay.training.collect import collect_from
-from coplay.training.config import TrainConfig
+from coplay.training.config import RunConfig, TrainConfig
+from coplay.training.partner_packs import load_partner
 from coplay.training.players import make_player
 from coplay.training.pretrain_goals import pretrain_goals
 from coplay.training.pretrained import FitConfig, PretrainedGoalsConfig
@@ -30,8 +33,8 @@ from coplay.training.run import RunFolder
 GOALS_FIT = with_fields(FitConfig(epochs=8), {"optimiser.learning_rate": 4e-3})
 """How goals are fitted where nothing is said."""
 
-RULES = "rules"
-"""The kind of recorded players that are partners made of rules."""
+RULES, PACKED = "rules", "partners"
+"""The kinds of recorded players that are partners made of rules, or those of a pack."""
 
 
 def records(learner: Any) -> bool:
@@ -45,8 +48,13 @@ def records(learner: Any) -> bool:
 
 def check_taught(config: TrainConfig, game: Game) -> None:
     """An error if an opponent model would learn from nothing."""
-    learner = config.learner
-    if not isinstance(learner, HopPlusConfig) or learner.goals.from_:
+    learner, run = config.learner, config.run
+    if not isinstance(learner, HopPlusConfig):
+        return
+    if run.partners:
+        _check_pack(config, game)
+        return
+    if learner.goals.from_:
         return
     if learner.models.learn_opponents and not learner.recordings.samples:
         return
@@ -62,9 +70,32 @@ def check_taught(config: TrainConfig, game: Game) -> None:
         )
 
 
-def population(game: Game, config: RecordingsConfig, seed: int) -> tuple[Mix, tuple[str, ...]]:
+def _check_pack(config: TrainConfig, game: Game) -> None:
+    """An error if the partners of a pack cannot be recorded."""
+    learner, run = config.learner, config.run
+    if learner.goals.from_ or not learner.recordings.samples:
+        raise UserError(
+            "--partners are recorded, and goals are learned from the recordings: leave out "
+            "--goals.from, and give --recordings.samples above 0"
+        )
+    plain = RunConfig()
+    if (run.company, run.meeting_episodes) != (plain.company, plain.meeting_episodes):
+        raise UserError(
+            f"'{config.player}' records partners episode by episode, every seat another one: leave "
+            "out --company and --meeting-episodes"
+        )
+    load_partner(f"{run.partners}@partner=each", game)
+
+
+def population(
+    game: Game, config: RecordingsConfig, seed: int, pack: str = ""
+) -> tuple[Mix, tuple[str, ...]]:
     """Who is recorded, and the names of their kinds: the game's scripted players and, as often as
-    all of them together, partners made of rules."""
+    all of them together, partners made of rules; or the partners of a pack alone."""
+    if pack:
+        drawn = load_partner(f"{pack}@partner=each", game)
+        assert isinstance(drawn, Population)
+        return Mix((dataclasses.replace(drawn, meeting=1),), (1.0,)), (PACKED,)
     kinds = [*game.scripted, "random"]
     players: list[Player] = [make_player(kind, game) for kind in kinds]
     weights = [1.0] * len(kinds)
@@ -83,10 +114,11 @@ def prepare_goals(
     """Record, learn goals and opponent model, and keep them in the folder of the run."""
     learner, seed = config.learner, config.run.seed
     wanted = learner.recordings
-    mix, kinds = population(game, wanted, seed)
+    mix, kinds = population(game, wanted, seed, config.run.partners)
     say(
         f"stage 1 of 3: recording {wanted.samples} steps of {', '.join(kinds)}"
         + (f" ({wanted.partners} partners)" if RULES in kinds else "")
+        + (f" of {config.run.partners}" if PACKED in kinds else "")
     )
     dataset = collect_from(config.game_name, config.game, mix, kinds, wanted.samples, seed)
     say(f"stage 2 of 3: goals and opponent model, {wanted.epochs} passes over the recordings")

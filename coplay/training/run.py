@@ -239,14 +239,14 @@ class Run:
     @property
     def learned(self) -> list[int]:
         """The seats with a learner; with partners it takes every seat of the game."""
-        if self.config.run.partners:
+        if self.config.seated_partners:
             return list(range(self.game.seats))
         return sorted(seat for learner in self.learners for seat in learner.seats)
 
     def learned_in(self, seat: int) -> int:
         """Where the player of a seat learned: in that seat; with partners in seat 0 of the program,
         which stands for every seat of the game."""
-        return 0 if self.config.run.partners else seat
+        return 0 if self.config.seated_partners else seat
 
     @property
     def summary(self) -> dict[str, Any] | None:

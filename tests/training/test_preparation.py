@@ -10,9 +10,13 @@ import pytest
 
 import coplay
 from coplay.algorithms.hop_plus.config import RecordingsConfig
+from coplay.algorithms.rules import draw_rules
 from coplay.api.training import make_config
 from coplay.core.errors import UserError
-from coplay.games.stag_hunt import StagHunt
+from coplay.games.stag_hunt import StagHunt, StagHuntConfig
+from coplay.matches.population import Population
+from coplay.training.partner_packs import FamilyData, write_pack
+from coplay.training.phases import plan_phases
 from coplay.training.preparation import check_taught, population, records
 from coplay.training.run import load_run
 
@@ -54,6 +58,36 @@ def test_half_of_the_recorded_players_are_generated_partners() -> None:
     assert kinds == ("ns", "nh", "random", "rules")
     np.testing.assert_allclose(np.array(mix.weights) / sum(mix.weights), [1 / 6] * 3 + [1 / 2])
     assert population(game, RecordingsConfig(partners=0), 0)[1] == ("ns", "nh", "random")
+
+
+@pytest.fixture
+def pack(tmp_path: Path) -> str:
+    game = coplay.make_game("stag-hunt", **GAME)
+    arrays = jax.tree.map(lambda x: np.asarray(x, np.float32), draw_rules(game, 3, 7))
+    data = FamilyData(arrays, [{"number": row} for row in range(3)])
+    write_pack(tmp_path / "pack", "stag-hunt", StagHuntConfig(**GAME), 7, {"rules": data})
+    return str(tmp_path / "pack")
+
+
+def test_of_a_pack_only_its_partners_are_recorded(pack: str) -> None:
+    """Everybody learns in the run; the partners sit in the recordings, one drawn for each seat and
+    episode."""
+    game = coplay.make_game("stag-hunt", **GAME)
+    asked = config(partners=pack)
+    check_taught(asked, game)
+    mix, kinds = population(game, RecordingsConfig(), 0, pack)
+    (drawn,) = mix.players
+    assert kinds == ("partners",) and isinstance(drawn, Population)
+    assert (drawn.size, drawn.meeting, drawn.alike) == (3, 1, False)
+    (phase,) = plan_phases(config(partners=pack, **{"models.learn_opponents": True}), game)
+    assert phase.meeting == 0 and phase.entries == ("hop-plus",) * 2 and not phase.others
+    for fields, words in {
+        "goals": ({"goals.from": "x"}, "leave out --goals.from"),
+        "samples": ({"recordings.samples": 0}, "above 0"),
+        "company": ({"company": "mixed"}, "leave out --company"),
+    }.values():
+        with pytest.raises(UserError, match=words):
+            check_taught(config(partners=pack, **fields), game)
 
 
 @pytest.mark.slow

@@ -180,6 +180,8 @@ class HopPlusConfig(PPOConfig):
     pretrained: ClassVar[tuple[str, ...]] = ("goals.from", "world_model.from")
     """Fields that name folders of pretrained models; a run keeps copies of them."""
 
+    records_partners: ClassVar[bool] = True
+    """Partners of a pack are recorded; they do not sit in the run."""
     play_fields: ClassVar[tuple[str, ...]] = ("planner", "plan_over", "search", "keep_memory")
     """Fields that may be set for a player of a run, as in runs/hopp@planner=search@search.draws=4.
     A part stands for all of its fields."""
