@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from coplay.algorithms.registry import register_learner as register_learner
     from coplay.algorithms.registry import register_player as register_player
     from coplay.api.checking import check as check
+    from coplay.api.doctor import doctor as doctor
     from coplay.api.evaluating import adapt as adapt
     from coplay.api.evaluating import audit_seats as audit_seats
     from coplay.api.evaluating import audit_wiring as audit_wiring
@@ -65,6 +66,7 @@ _WHERE = {
     "audit_seats": "coplay.api.evaluating",
     "audit_wiring": "coplay.api.evaluating",
     "check": "coplay.api.checking",
+    "doctor": "coplay.api.doctor",
     "check_game": "coplay.games.check",
     "collect": "coplay.api.models",
     "compare": "coplay.api.evaluating",

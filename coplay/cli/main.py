@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from coplay.cli.aliases import in_our_names
 from coplay.cli.arguments import option, take_loads, values
 from coplay.core.errors import (
     Interrupted,
@@ -75,6 +76,7 @@ COMMANDS = {
         "reproduce",
         goes_on=True,
     ),
+    "doctor": Command("doctor", "versions, devices, cache, optional parts", "doctor"),
     "bench": Command("bench [search|hop-plus]", "how fast it is here", "bench"),
 }
 
@@ -118,6 +120,7 @@ def run(arguments: list[str]) -> int:
         if arguments[0] not in COMMANDS:
             raise unknown("command", arguments[0], COMMANDS)
         command = COMMANDS[arguments[0]]
+        arguments = in_our_names(arguments)
         for name in loads:
             load(name)
         if game := option(arguments, "game"):

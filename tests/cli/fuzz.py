@@ -88,6 +88,7 @@ COMMANDS: list[list[str]] = [
     *(["bench", "search"], ["bench", "hop-plus"], ["reproduce"], ["schelling"]),
     *(["partners", "make"], ["partners", "select", "run"], ["partners", "show", "empty"]),
     ["check", "run"],
+    ["doctor"],
 ]
 COMMON = [["train", "ppo"], ["play"], ["adapt", "ns"], ["collect"], ["list"], ["watch", "run"]]
 """Commands that take no time to import."""

@@ -13,7 +13,7 @@ GROUPS = {
     "Train, play, measure": [
         *("train", "play", "episodes", "replay", "cross_play", "schelling"),
         *("adapt", "compare"),
-        *("audit_seats", "audit_wiring", "check"),
+        *("audit_seats", "audit_wiring", "check", "doctor"),
     ],
     "Packs of partners": ["make_partners", "select_partners", "show_partners"],
     "Models of others and of the world": ["collect", "pretrain", "inspect"],

@@ -1,0 +1,55 @@
+"""Names of options that people bring from other libraries."""
+
+import sys
+
+ALIASES = {
+    "lr": "optimiser.learning-rate",
+    "learning-rate": "optimiser.learning-rate",
+    "max-grad-norm": "optimiser.max-grad-norm",
+    "grad-clip": "optimiser.max-grad-norm",
+    "num-envs": "copies",
+    "n-envs": "copies",
+    "n-rollout-threads": "copies",
+    "num-steps": "rollout",
+    "n-steps": "rollout",
+    "rollout-fragment-length": "rollout",
+    "total-timesteps": "steps",
+    "total-steps": "steps",
+    "num-env-steps": "steps",
+    "gamma": "discount",
+    "lambda": "gae-lambda",
+    "update-epochs": "epochs",
+    "num-epochs": "epochs",
+    "n-epochs": "epochs",
+    "ppo-epoch": "epochs",
+    "num-minibatches": "minibatches",
+    "num-mini-batch": "minibatches",
+    "clip-coef": "clip",
+    "clip-param": "clip",
+    "clip-range": "clip",
+    "clip-eps": "clip",
+    "ent-coef": "entropy-weight",
+    "entropy-coef": "entropy-weight",
+    "entropy-coeff": "entropy-weight",
+    "vf-coef": "value-weight",
+    "value-loss-coef": "value-weight",
+    "vf-loss-coeff": "value-weight",
+    "hidden-size": "network.hidden",
+    "env": "game",
+    "env-id": "game",
+    "env-name": "game",
+}
+"""Their name -> ours. What they mean is the same."""
+
+
+def in_our_names(arguments: list[str]) -> list[str]:
+    """The arguments with our names of options. What was renamed is said on standard error."""
+    renamed = []
+    for argument in arguments:
+        name, equals, value = argument[2:].partition("=")
+        ours = ALIASES.get(name.replace("_", "-")) if argument.startswith("--") else None
+        if ours is not None:
+            print(f"note: --{name} is --{ours} here", file=sys.stderr)
+            argument = f"--{ours}{equals}{value}"
+        renamed.append(argument)
+    return renamed
