@@ -123,7 +123,10 @@ SELECTS = ("seat", "seed", "best")
 
 
 def make_runs(words: list[str]) -> None:
-    """Folders with the configurations of the runs that a command names, below the current one."""
+    """Folders with the configurations of the runs that a command names, below the current one, and
+    files of settings that it takes."""
+    for name in (word for word in words if word.endswith(".toml") and words[0] != "config"):
+        Path(name).write_text(f'player = "{words[1]}"\n')
     for entry in {entry for word in words for entry in RUNS.findall(word)}:
         path, (player, game) = Path(entry.split("@")[0]), maker(entry)
         if words[0] == "train" and "--resume" in words:

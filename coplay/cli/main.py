@@ -76,6 +76,9 @@ COMMANDS = {
         "reproduce",
         goes_on=True,
     ),
+    "config": Command(
+        "config PLAYER", "a run's configuration as a file, with what every field means", "config"
+    ),
     "doctor": Command("doctor", "versions, devices, cache, optional parts", "doctor"),
     "bench": Command("bench [search|hop-plus]", "how fast it is here", "bench"),
 }

@@ -33,33 +33,21 @@ class TrainArguments(Generic[GameConfig, LearnerConfig, RunSettings]):
     """With --resume: go on although the configuration or the version of coplay is not what the
     checkpoint was written with; the run's history says so."""
     config: Path | None = None
-    """Start from the configuration of another run (its config.json); other options override it."""
+    """Start from the configuration of another run (its config.json), or from a TOML file as coplay
+    config writes it; other options override it."""
     json: bool = False
     """Print the summary as one JSON object on standard output."""
 
 
-def run(arguments: list[str]) -> int:
-    """coplay train PLAYER …"""
-    from coplay.algorithms.registry import LEARNERS, learner_parts
-    from coplay.api.training import (
-        finish_pictures,
-        finished_summary,
-        resumed_config,
-        run_training,
-    )
+def configured(arguments: list[str]) -> tuple[Any, Any, Any]:
+    """The arguments of `coplay train`, the run's configuration, and the configuration that it
+    starts from, if any."""
+    from coplay.algorithms.registry import learner_parts
     from coplay.games.registry import game_parts
-    from coplay.reports.progress import ProgressLine
-    from coplay.reports.results import print_summary
     from coplay.training.config import RunConfig, TrainConfig, run_defaults
-    from coplay.training.run import RunFolder
 
-    if not arguments or arguments[0] in ("-h", "--help"):
-        print(f"usage: coplay train PLAYER …\n\nplayers to train: {', '.join(LEARNERS)}")
-        print("coplay train PLAYER --help explains all options")
-        return 0
     player, arguments = arguments[0], arguments[1:]
-    resume = option(arguments, "resume")
-    base = started_from(resume, option(arguments, "config"))
+    base = started_from(option(arguments, "resume"), option(arguments, "config"))
     if base is not None and base.player != player:
         raise UserError(f"that run trains '{base.player}': use coplay train {base.player}")
     learner_type = learner_parts(player)[0]
@@ -75,11 +63,32 @@ def run(arguments: list[str]) -> int:
     )
     kind = TrainArguments[game_type, learner_type, RunConfig]  # type: ignore[valid-type]
     given = parse(kind, arguments, f"train {player}", default)
-    config = TrainConfig(player, game_name, given.learner, given.game, given.run)
+    return given, TrainConfig(player, game_name, given.learner, given.game, given.run), base
+
+
+def run(arguments: list[str]) -> int:
+    """coplay train PLAYER …"""
+    from coplay.algorithms.registry import LEARNERS
+    from coplay.api.training import (
+        finish_pictures,
+        finished_summary,
+        resumed_config,
+        run_training,
+    )
+    from coplay.reports.progress import ProgressLine
+    from coplay.reports.results import print_summary
+    from coplay.training.run import RunFolder
+
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(f"usage: coplay train PLAYER …\n\nplayers to train: {', '.join(LEARNERS)}")
+        print("coplay train PLAYER --help explains all options")
+        return 0
+    resume = option(arguments, "resume")
+    given, config, base = configured(arguments)
     if resume is None:
         if given.force:
             raise UserError("--force goes with --resume")
-        folder = RunFolder(given.out or new_folder(player, game_name))
+        folder = RunFolder(given.out or new_folder(config.player, config.game_name))
     else:
         folder = RunFolder(Path(resume))
         check_unchanged(given, config, base, folder)
@@ -99,10 +108,13 @@ def run(arguments: list[str]) -> int:
 
 def started_from(resume: str | None, config: str | None) -> Any:
     """The configuration of the run that is resumed or imitated, if any."""
+    from coplay.training.config_file import read_toml
     from coplay.training.run import RunFolder, read_config
 
     if resume is not None:
         return RunFolder(Path(resume)).read_config()
+    if config is not None and config.endswith(".toml"):
+        return read_toml(Path(config))
     return None if config is None else read_config(Path(config))
 
 

@@ -89,6 +89,7 @@ COMMANDS: list[list[str]] = [
     *(["partners", "make"], ["partners", "select", "run"], ["partners", "show", "empty"]),
     ["check", "run"],
     ["doctor"],
+    ["config", "ppo"],
 ]
 COMMON = [["train", "ppo"], ["play"], ["adapt", "ns"], ["collect"], ["list"], ["watch", "run"]]
 """Commands that take no time to import."""

@@ -24,8 +24,15 @@ The exit code is 0 if all went well, 1 if the command failed or an audit found a
 input was wrong, and 130 if the command was stopped.
 """
 
+AS_A_FILE = """
+It takes all options of `coplay train PLAYER` and writes the configuration of that run as a TOML
+file, each field below what it means: into `--out FILE.toml`, or on standard output.
+`coplay train PLAYER --config FILE.toml` runs it.
+"""
+
 FIRST = {
     "train": ["ppo"],
+    "config": ["ppo"],
     "audit": list(AUDITS),
     "pretrain": list(PARTS),
     "inspect": list(INSPECTED),
@@ -101,6 +108,9 @@ def page() -> str:
     parts.append("\n".join(["| command | what it does |", "|---|---|", *_rows()]))
     parts.append(EVERYWHERE.strip())
     for command, declared in declarations():
+        if command == "config":
+            parts += [f"## coplay {COMMANDS[command].usage}", AS_A_FILE.strip()]
+            continue
         named = COMMANDS[command].usage if command == "train" else ""
         heading = f"coplay {named}" if named else declared.command
         parts += [f"## {heading}", _section(declared)]

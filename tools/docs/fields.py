@@ -4,21 +4,17 @@ Arguments of commands and configurations are dataclasses alike. The range of a f
 depends on stand in its type, its meaning in the docstring below it.
 """
 
-import ast
 import dataclasses
-import inspect
-import textwrap
 import types
 import typing
 from collections.abc import Iterator
-from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import tyro
 
 from coplay.core.config import OnlyIf, Range, public_name
+from coplay.core.field_help import helps_of
 
 PIPE = r"\|"
 """A vertical bar inside of a table."""
@@ -41,20 +37,6 @@ class Field(NamedTuple):
     help: str
     conditions: tuple[str, ...]
     positional: bool
-
-
-@cache
-def helps_of(kind: type) -> dict[str, str]:
-    """Field -> the docstring below it, with those of the base classes."""
-    found: dict[str, str] = {}
-    for base in reversed(kind.__mro__):
-        if dataclasses.is_dataclass(base):
-            body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0].body  # type: ignore
-            for field, below in pairwise(body):
-                text = below.value if isinstance(below, ast.Expr) else None
-                if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Constant):
-                    found[field.target.id] = " ".join(str(text.value).split())  # type: ignore
-    return found
 
 
 def fields_of(kind: Any, default: Any = None) -> Iterator[Field]:

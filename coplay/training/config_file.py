@@ -1,0 +1,96 @@
+"""A run's configuration as a TOML file that people write: only what differs from the defaults.
+
+player = "ppo"
+game_name = "stag-hunt"
+
+[run]
+steps = 600_000
+
+[learner.optimiser]
+learning_rate = 3e-4
+
+[game]
+height = 8
+"""
+
+import dataclasses
+import json
+import textwrap
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from coplay.algorithms.registry import learner_parts
+from coplay.core.config import public_name, with_fields
+from coplay.core.errors import UserError, unknown
+from coplay.core.field_help import helps_of
+from coplay.core.reading import open_file, read_field
+from coplay.games.registry import game_parts
+from coplay.training.config import TrainConfig, run_defaults
+
+TABLES = ("run", "learner", "game")
+WIDTH = 96
+
+
+def read_toml(path: Path) -> TrainConfig:
+    """The configuration in a TOML file; what it does not say is as by default."""
+    where = str(path)
+    with open_file(path) as file:
+        content = file.read()
+    try:
+        data = tomllib.loads(content.decode())
+    except (ValueError, RecursionError) as error:  # also bytes that are no text
+        raise UserError(f"{where} is no TOML file: {error}") from error
+    for name in data:
+        if name not in ("player", "game_name", *TABLES):
+            raise unknown(f"field in {where}", name, ("player", "game_name", *TABLES))
+    if "player" not in data:
+        raise UserError(f"{where} lacks 'player', the learner by name")
+    player = read_field(data, "player", str, where)
+    game_name = read_field({"game_name": "stag-hunt"} | data, "game_name", str, where)
+    tables = {name: read_field({name: {}} | data, name, dict, where) for name in TABLES}
+    learner_kind, game_kind = learner_parts(player)[0], game_parts(game_name)[0]
+    return TrainConfig(
+        player,
+        game_name,
+        with_fields(learner_kind(), tables["learner"], f"{where}: learner"),
+        with_fields(game_kind(), tables["game"], f"{where}: game"),
+        with_fields(run_defaults(learner_kind), tables["run"], f"{where}: run"),
+    )
+
+
+def as_toml(config: TrainConfig) -> str:
+    """All fields of a configuration, each below what it means. A field that has no value is a
+    comment."""
+    lines = [f"player = {_value(config.player)}", f"game_name = {_value(config.game_name)}"]
+    for name in TABLES:
+        lines += _table(name, getattr(config, name))
+    return "\n".join(lines) + "\n"
+
+
+def _table(name: str, config: Any) -> Iterator[str]:
+    """The lines of a table, and of the tables in it."""
+    yield from ("", f"[{name}]")
+    kind: Any = type(config)
+    helps, parts = helps_of(kind), {}
+    for field in dataclasses.fields(config):
+        value, own = getattr(config, field.name), public_name(field.name)
+        if dataclasses.is_dataclass(value):
+            parts[own] = value
+            continue
+        yield from textwrap.wrap(
+            helps.get(field.name, ""), WIDTH, initial_indent="# ", subsequent_indent="# "
+        )
+        yield f"# {own} =" if value is None else f"{own} = {_value(value)}"
+    for own, value in parts.items():
+        yield from _table(f"{name}.{own}", value)
+
+
+def _value(value: Any) -> str:
+    """A value in TOML. Its strings are those of JSON, but for one sign."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, str | Path):
+        return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+    return json.dumps(value)
