@@ -2,7 +2,8 @@
 
 import base64
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 
 from coplay.core.files import replacing
@@ -19,6 +20,21 @@ img { max-width: 100%; }
 .pass { background: #e3f2e6; } .fail { background: #fbe3e1; }
 .mark-pass { color: #1d7a34; font-weight: 600; } .mark-fail { color: #b3261e; font-weight: 600; }
 """
+
+
+def web_text(name: str) -> str:
+    """A file of `coplay/reports/web`: a style, a script, a template."""
+    return (files("coplay.reports") / "web" / name).read_text(encoding="utf-8")
+
+
+def filled(template: str, parts: Mapping[str, str]) -> str:
+    """A template with each `{name}` replaced once, in the order of the parts. A part may hold
+    braces itself."""
+    done, rest = "", template
+    for name, part in parts.items():
+        before, rest = rest.split(f"{{{name}}}", 1)
+        done += before + part
+    return done + rest
 
 
 def write_page(path: Path, title: str, parts: Iterable[str]) -> None:
