@@ -6,13 +6,13 @@ said in `notes`, and the rest is shown.
 
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from coplay.core.config import leaves, to_json
+from coplay.core.config import Leaf, leaves, to_json
 from coplay.core.errors import UserError
 from coplay.core.reading import read_field, read_json
 from coplay.games.drawing import seat_colour
@@ -241,15 +241,19 @@ def _texts(stated: Any) -> dict[str, str]:
 
 def _changed_fields(config: TrainConfig) -> list[Data]:
     """The fields that are not at their defaults, as users write them."""
-    usual = {leaf.path: leaf.value for leaf in leaves(run_defaults(type(config.learner)))}
-    parts = (("game.", config.game), ("", config.learner), ("", config.run))
     return [
-        {"path": inside + leaf.path, "value": to_json(leaf.value), "default": to_json(default)}
-        for inside, part in parts
-        for leaf in leaves(part)
-        for default in [usual[leaf.path] if part is config.run else leaf.default]
-        if leaf.value != default
+        {"path": leaf.path, "value": to_json(leaf.value), "default": to_json(leaf.default)}
+        for leaf in _changed(config)
     ]
+
+
+def _changed(config: TrainConfig) -> Iterator[Leaf]:
+    """The fields of game, learner and run that are not at their defaults."""
+    usual = {leaf.path: leaf.value for leaf in leaves(run_defaults(type(config.learner)))}
+    found = [leaf._replace(path=f"game.{leaf.path}") for leaf in leaves(config.game)]
+    found += leaves(config.learner)
+    found += (leaf._replace(default=usual[leaf.path]) for leaf in leaves(config.run))
+    return (leaf for leaf in found if leaf.value != leaf.default)
 
 
 def _raw_fields(run: RunFolder) -> list[Data]:
@@ -272,22 +276,22 @@ def _raw_fields(run: RunFolder) -> list[Data]:
 def command_of(config: TrainConfig, out: Path, loads: list[str]) -> str:
     """The command that trains such a run."""
     words = ["coplay", "train", config.player, "--game", config.game_name]
-    for field in _changed_fields(config):
-        words += _option(field["path"], field["value"])
+    for leaf in _changed(config):
+        words += _option(leaf)
     words += ["--out", str(out)]
     for name in loads:
         words += ["--load", name]
     return shlex.join(words)
 
 
-def _option(path: str, value: Any) -> list[str]:
-    name = path.replace("_", "-")
-    if isinstance(value, bool):
+def _option(leaf: Leaf) -> list[str]:
+    """A field as an option of the command line."""
+    name = leaf.path.replace("_", "-")
+    if leaf.hint is bool:
         head, dot, last = name.rpartition(".")
-        return [f"--{name}" if value else f"--{head}{dot}no-{last}"]
-    if isinstance(value, list):
-        return [f"--{name}", *map(str, value)]
-    return [f"--{name}", str(value)]
+        return [f"--{name}" if leaf.value else f"--{head}{dot}no-{last}"]
+    values = leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
+    return [f"--{name}", *map(str, values)]
 
 
 # --- what is there, and how to go on -----------------------------------------------------------
@@ -297,7 +301,7 @@ def _files(run: RunFolder) -> list[Data]:
     """The files of a run that are worth opening; names are below its folder."""
     saved = run.checkpoints()
     named: list[tuple[Path, str]] = [
-        (run.path / "replay.html", "an episode, step by step, with what each player thought"),
+        (run.replay_file, "an episode, step by step, with what each player thought"),
         (run.gif_file, "an episode as a film"),
         (run.curve_file, "the learning curve as a picture"),
         *((path, "checkpoint: everything that a resumed run needs") for path in saved.all()),
@@ -334,7 +338,7 @@ def _commands(
         ]
     resume = ["train", about["player"], "--resume", path]
     if step >= about["steps"]:
-        found.append(("train it for longer", [*resume, "--steps", str(2 * step)]))
+        found.append(("train it for longer", [*resume, "--steps", str(2 * about["steps"])]))
     else:
         found.append(("go on with it if it was stopped", resume))
     return [

@@ -19,7 +19,6 @@ from coplay.reports.page import filled, web_text
 from coplay.reports.run_data import Data, run_data
 from coplay.training.run import RunFolder
 
-PAGE = "index.html"
 STYLES = ("vendor/uPlot.min.css", "frame.css", "run.css")
 SCRIPTS = ("vendor/uPlot.iife.min.js", "dom.js", "plots.js", "run.js")
 """In this order; `run.js` declares `draw(data)`."""
@@ -48,7 +47,7 @@ def page_of(data: Data) -> str:
 def write_run_page(folder: str | Path, out: Path | None = None) -> Path:
     """Write the page, whole or not at all, and return its path: `index.html` in the run's folder
     unless another is named."""
-    path = Path(folder) / PAGE if out is None else out
+    path = RunFolder(Path(folder)).page_file if out is None else out
     text = run_page(folder)
     with replacing(path) as partial:
         partial.write_text(text, encoding="utf-8")

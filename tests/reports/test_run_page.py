@@ -1,15 +1,23 @@
 """The page of a run: its data, its text, and the page in a real browser."""
 
+import html
 import json
 import re
+import shlex
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from coplay.api import training
 from coplay.api.training import make_config
+from coplay.cli import train
 from coplay.core.errors import UserError
-from coplay.reports.run_page import KeptPage, run_data, run_page, write_run_page
+from coplay.reports.run_data import command_of
+from coplay.reports.run_page import KeptPage, run_data, run_page
+from coplay.training.config import TrainConfig
 from coplay.training.run import RunFolder
 
 NAME = "<script>alert(1)<"
@@ -73,6 +81,34 @@ def test_data_holds_curves_groups_and_how_it_was_made(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("player", "fields"),
+    [
+        (
+            "ppo",
+            {"network.hidden": (32, 16), "value_clip": 0.3, "steps": 7, "seating": "ppo,ns,ns,nh"},
+        ),
+        ("ppo", {"switch": ("5:0=ns", "9:1=nh"), "game.end_after_first_hunt": 3}),
+        ("hop", {"search.simulations": 4, "learn_policy": False, "direct_om": True}),
+    ],
+)
+def test_the_command_trains_the_same_run(
+    player: str, fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Caught(Exception):
+        pass
+
+    def catch(config: TrainConfig, *rest: Any, **more: Any) -> None:
+        raise Caught(config)
+
+    monkeypatch.setattr(training, "run_training", catch)
+    config = make_config(player, "stag-hunt", {}, fields)
+    _, command, *words = shlex.split(command_of(config, Path("runs/a b"), []))
+    with pytest.raises(Caught) as caught:
+        train.run(words)
+    assert command == "train" and caught.value.args == (config,)
+
+
 def test_a_page_fetches_nothing_and_reads_no_text_as_html(tmp_path: Path) -> None:
     run = make_run(tmp_path / NAME)
     page = run_page(run.path)
@@ -122,8 +158,39 @@ def test_a_page_that_cannot_be_written_does_not_stop_a_run(tmp_path: Path) -> No
     assert len(said) == 1 and said[0].startswith("note: no page of the run: ")
 
 
-def test_a_page_elsewhere(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "run", updates=2)
-    out = tmp_path / "page.html"
-    assert write_run_page(run.path, out) == out and out.exists()
-    assert not (run.path / "index.html").exists()
+# --- in a browser ------------------------------------------------------------------------------
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
+DRIVER = Path(__file__).with_name("drive_run.js")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", ["1600,1000", "500,900"])
+@pytest.mark.skipif(BROWSER is None, reason="needs a browser: the Debian package chromium")
+def test_in_a_browser(tmp_path: Path, size: str) -> None:
+    run = make_run(tmp_path / NAME, updates=10)
+    page = run_page(run.path)
+    assert page.count("})();\n</script>") == 1
+    driven = page.replace("})();\n</script>", f"{DRIVER.read_text()}}})();\n</script>")
+    (tmp_path / "page.html").write_text(driven)
+    command = [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", f"--window-size={size}"]
+    command += [f"--user-data-dir={tmp_path / 'browser'}", "--virtual-time-budget=20000"]
+    command += ["--dump-dom", f"file://{tmp_path / 'page.html'}"]
+    dom = subprocess.run(command, capture_output=True, text=True, timeout=300).stdout
+    found = re.search(r'<pre id="result" hidden="">(.*?)</pre>', dom, re.S)
+    assert found is not None, dom[-2000:]
+    told = json.loads(html.unescape(found[1]))
+    assert told["title"] == NAME and told["scripts"] == 2 and told["wide"] <= 0
+    assert (told["first"], told["second"], told["last"]) == (
+        "step 8.19k",
+        "step 16.38k",
+        "step 81.92k",
+    )
+    assert (told["begun"], told["final"]) == ("1.5 (1 to 2)", "10.5 (10 to 11)")
+    assert (told["newest"], told["grown"]) == ("step 163.84k", "77 (77 to 77)")
+    assert "999 of 81,920 steps" in told["header"] and told["redrawn"] == told["charts"] + 1
+    assert (told["before"], told["after"], told["seeds"]) == ("false", "true", "true")
+    assert (told["closed"], told["opened"]) == (0, 1) and told["words"].startswith("KL(old policy")
+    assert told["still"], "an unfolded group stays unfolded"
+    assert told["everything"] == 1 + 5 + 1 and told["nameless"] == 0
+    assert set(told["links"]) == {"config.json", "metrics.jsonl"}

@@ -5,11 +5,13 @@ from pathlib import Path
 
 EVIL = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>&amp;</title></style>"
 
-PLAIN = ("head", "title", "style", "body", "h1", "h2", "table", "tr", "th")
+PLAIN = ("head", "title", "style", "body", "h1", "h2", "table", "tr", "th", "code")
 ALLOWED: dict[str, set[str]] = {
     **{tag: set() for tag in PLAIN},
     "html": {"lang"},
-    "meta": {"charset"},
+    "meta": {"charset", "name", "content", "http-equiv"},
+    "main": {"class"},
+    "div": {"class"},
     "p": {"class"},
     "td": {"class"},
     "img": {"src", "alt"},

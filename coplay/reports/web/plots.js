@@ -29,7 +29,8 @@ function shortValue(value) {
   return String(Number(value.toPrecision(4)));
 }
 
-// series: {label, colour, dash, width, mean, low, high, hidden}. low and high make a band.
+// series: {label, colour, dash, width, mean, low, high, band, hidden}. low and high make a band, as
+// dense as `band` says. Series of the same label share a button of the legend, without numbers.
 class Plot {
   constructor(title, height) {
     this.height = height;
@@ -87,7 +88,7 @@ class Plot {
       const limit = { show, stroke: "transparent", points: { show: false }, spanGaps: true };
       series.push({ ...limit, label: "high" }, { ...limit, label: "low" });
       bands.push({ series: [series.length - 2, series.length - 1],
-        fill: () => withAlpha(one.colour, 0.16) });
+        fill: () => withAlpha(one.colour, one.band ?? 0.14) });
     });
     const axis = { stroke: () => cssColour("--faint"), font: "11px system-ui, sans-serif",
       grid: { stroke: () => cssColour("--line"), width: 1 },
@@ -110,25 +111,33 @@ class Plot {
 
   makeLegend() {
     this.values = this.series.map(() => html("span", { class: "value" }));
-    const buttons = this.series.map((one, index) => html("button",
+    const first = this.series.filter((one, index) => this.firstOf(one.label) === index);
+    const buttons = first.map((one) => html("button",
       { type: "button", "aria-pressed": String(!this.isHidden(one)),
-        onclick: (event) => this.toggle(index, event.currentTarget) },
+        onclick: (event) => this.toggle(one, event.currentTarget) },
       svg("svg", { viewBox: "0 0 22 8", "aria-hidden": "true" },
         svg("line", { x1: 0, x2: 22, y1: 4, y2: 4, "stroke-width": (one.width ?? 1.6) + 0.9,
           style: `stroke: ${one.colour.startsWith("--") ? `var(${one.colour})` : one.colour}`,
           "stroke-dasharray": (one.dash ?? []).join(" ") || null })),
-      html("span", {}, one.label), this.values[index]));
+      html("span", {}, one.label), this.isAlone(one) ? this.values[this.firstOf(one.label)] : null));
     this.legend.replaceChildren(this.at, ...buttons);
   }
 
-  toggle(index, button) {
-    const one = this.series[index], hide = !this.isHidden(one);
-    this.hidden.set(one.label, hide);
+  firstOf(label) { return this.series.findIndex((one) => one.label === label); }
+
+  isAlone(one) { return this.series.filter((other) => other.label === one.label).length === 1; }
+
+  toggle({ label }, button) {
+    const hide = !this.isHidden(this.series[this.firstOf(label)]);
+    this.hidden.set(label, hide);
     button.setAttribute("aria-pressed", String(!hide));
     let place = 1;
-    for (const before of this.series.slice(0, index)) place += before.low ? 3 : 1;
-    for (let each = place; each < place + (one.low ? 3 : 1); each++) {
-      this.chart?.setSeries(each, { show: !hide });
+    for (const one of this.series) {
+      const columns = one.low ? 3 : 1;
+      for (let each = place; one.label === label && each < place + columns; each++) {
+        this.chart?.setSeries(each, { show: !hide });
+      }
+      place += columns;
     }
     this.tell();
   }

@@ -90,17 +90,18 @@ function learningCurve(data) {
   const curve = data.curve, many = data.seeds.length > 1;
   const plot = kept("plot reward", () => new Plot("Reward per episode", 340));
   const words = many
-    ? "Interquartile means over the seeds with 95 % bootstrap intervals. Single seeds: the team."
+    ? "Interquartile means over the seeds with 95 % bootstrap intervals."
     : "One seed: nothing is known of the chance in training.";
   const made = kept("card reward", () => card("Reward per episode over training",
     html("p", { class: "faint" }, words), plot.node));
   const series = [];
   curve.seats.forEach((seat, index) => {
-    if (seat) series.push({ label: `seat ${index}`, colour: data.colours[index], dash: dashOf(index), ...seat });
+    if (seat) series.push({ label: `seat ${index}`, colour: data.colours[index], dash: dashOf(index),
+      band: 0.09, ...seat });
   });
-  curve.seeds.forEach((mean, index) => {
-    series.push({ label: `seed ${data.seeds[index]}`, colour: "--faint", width: 1, hidden: true, mean });
-  });
+  for (const mean of curve.seeds) {
+    series.push({ label: "the team, seed by seed", colour: "--faint", width: 1, hidden: true, mean });
+  }
   if (curve.team) series.unshift({ label: "team", colour: "--ink", width: 2.8, ...curve.team });
   plot.show(curve.steps, series);
   return made;
@@ -137,7 +138,8 @@ function resultCards(data) {
     const [low, high] = summary.interval;
     cards.push(card("Seeds",
       html("p", {}, `Interquartile mean ${fixed(summary.iqm)}, 95 % interval ${fixed(low)} to ${fixed(high)}.`),
-      table(["seed", "team mean"], summary.seeds.map((one) => [String(one.seed), fixed(one.team_mean)]), [1])));
+      html("p", { class: "seeds" }, summary.seeds.map((one) => html("span", {},
+        html("span", { class: "faint" }, `seed ${one.seed} `), fixed(one.team_mean))))));
   }
   return cards;
 }
