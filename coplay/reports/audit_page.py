@@ -119,11 +119,12 @@ def draw_curves(name: str, checks: list[Check]) -> Figure:
         for seat, of_seat in enumerate(curves):
             colour = seat_colour(seat)
             axes.fill_between(window, of_seat.min(0), of_seat.max(0), color=colour, alpha=0.12)
-            axes.plot(window, of_seat.mean(0), color=colour, label=f"seat {seat}")
+            mean, dash = of_seat.mean(0), charts.dash(seat)
+            axes.plot(window, mean, dash, color=colour, label=f"seat {seat}")
         axes.set_title(check.figures["metric"].replace("_", " "), fontsize=11, color=INK)
         axes.set_xticks(window)
         axes.set_xlabel(f"part of the run (of {curves.shape[-1]})", color=INK)
-    panels[0].legend(frameon=False, fontsize=9)
+    charts.legend_below(figure, *panels[0].get_legend_handles_labels())
     return figure
 
 

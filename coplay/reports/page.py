@@ -2,9 +2,11 @@
 
 import base64
 import html
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
+from urllib.parse import quote
 
 from coplay.core.files import replacing
 from coplay.core.invocation import invocation
@@ -63,6 +65,18 @@ def heading(text: str) -> str:
 
 def paragraph(text: str, kind: str = "") -> str:
     return f'<p class="{kind}">{html.escape(text)}</p>'
+
+
+def link_to_run(out: Path, run: str) -> str:
+    """A link from a page in the folder `out` to the page of a run, such as an entry of a seating
+    names; nothing if there is none."""
+    target = Path(run.split("@")[0]) / "index.html"
+    if not target.is_file():
+        return ""
+    # With a dot in front, no name of a folder is read as a scheme such as "javascript:".
+    place = "./" + quote(Path(os.path.relpath(target.resolve(), out.resolve())).as_posix())
+    words = html.escape(f"the page of {shown_in_line(run)}")
+    return f'<p><a href="{html.escape(place)}">{words}</a></p>'
 
 
 def picture(path: Path, words: str) -> str:

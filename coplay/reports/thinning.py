@@ -32,7 +32,7 @@ def read_curves(path: Path, seeds: list[int], points: int) -> Curves:
 
     Rows of other seeds, and rows and numbers that are damaged, are left out.
     """
-    place = {seed: index for index, seed in enumerate(seeds[:MOST_SEEDS])}
+    place = {float(seed): index for index, seed in enumerate(seeds[:MOST_SEEDS])}
     last = last_step(path)
     bins = np.zeros((2, points))  # sums and counts of steps
     tables: dict[tuple[str, ...], np.ndarray] = {}  # names -> [sum or count, seed, point, name]
@@ -40,32 +40,38 @@ def read_curves(path: Path, seeds: list[int], points: int) -> Curves:
     if last is not None:
         with open_file(path, MOST_ROWS) as file:
             for line in file:
-                row = _numbers(line)
-                seed = row.pop("seed", -1.0)
-                step = row.pop("step", -1.0)
+                row = _row(line)
+                seed, step = _number(row.get("seed")), _number(row.get("step"))
                 if seed not in place or not 0 <= step <= last:
                     continue
                 count += 1
                 point = min(int(max(step - 1, 0) * points / max(last, 1)), points - 1)
                 bins[:, point] += step, 1
-                names = tuple(name for name in row if name not in NOT_METRICS)
+                names = tuple(row)
                 if names not in tables:
                     left -= 2 * len(place) * points * len(names)
                     if left < 0:
                         break
                     tables[names] = np.zeros((2, len(place), points, len(names)))
-                values = np.array([row[name] for name in names])
+                values = _numbers(row)
                 known = np.isfinite(values)
                 tables[names][:, place[seed], point] += np.where(known, values, 0.0), known
     return _joined(bins, tables, count)
 
 
-def _numbers(line: bytes) -> dict[Any, float]:
-    """The numbers of a row; NaN for what is none."""
+def _row(line: bytes) -> dict[str, Any]:
     try:
-        return {name: _number(value) for name, value in row_of(line).items()}
+        return row_of(line)
     except ValueError:
         return {}
+
+
+def _numbers(row: dict[str, Any]) -> np.ndarray:
+    """The values of a row; NaN for what is no number."""
+    try:
+        return np.array(list(row.values()), float)
+    except (ValueError, TypeError, OverflowError):
+        return np.array([_number(value) for value in row.values()])
 
 
 def _number(value: Any) -> float:
@@ -84,6 +90,8 @@ def _joined(bins: np.ndarray, tables: dict[tuple[str, ...], np.ndarray], count: 
     sums: dict[str, np.ndarray] = {}
     for names, table in tables.items():
         for index, name in enumerate(names):
+            if name in NOT_METRICS:
+                continue
             found = table[:, :, kept, index]
             sums[name] = sums[name] + found if name in sums else found
     with np.errstate(invalid="ignore"):
@@ -98,7 +106,7 @@ def last_step(path: Path) -> float | None:
     with open_file(path, MOST_ROWS) as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL))
         for line in reversed(file.read().splitlines()):
-            step = _numbers(line).get("step", np.nan)
+            step = _number(_row(line).get("step"))
             if step >= 0:
                 return step
     return None

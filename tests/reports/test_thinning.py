@@ -57,7 +57,7 @@ def test_damaged_rows_and_numbers_are_left_out(tmp_path: Path) -> None:
 
 
 def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thinning, "MOST_NUMBERS", 100)
+    monkeypatch.setattr(thinning, "MOST_NUMBERS", 300)
     rows = [{"step": i, "seed": 0, f"metric{i}": 1.0} for i in range(1, 90)]
     found = read_curves(write_rows(tmp_path / "m", rows), [0], 10)
     assert len(found.values) == 5

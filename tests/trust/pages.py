@@ -15,8 +15,11 @@ ALLOWED: dict[str, set[str]] = {
     "p": {"class"},
     "td": {"class"},
     "img": {"src", "alt"},
+    "a": {"href"},
 }
 """Element -> its attributes."""
+INSIDE = {"src": "data:image/png;base64,", "href": "./"}
+"""Attribute -> how its value begins."""
 
 
 class Reader(HTMLParser):
@@ -29,7 +32,7 @@ class Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         for name, value in attrs:
-            inside = name != "src" or (value or "").startswith("data:image/png;base64,")
+            inside = name not in INSIDE or (value or "").startswith(INSIDE[name])
             if name not in ALLOWED.get(tag, set()) or not inside:
                 self.strange.append(f"{tag} {name}={value}")
             self.texts.append(value or "")
