@@ -12,13 +12,17 @@ from typing import Any
 import pytest
 
 from coplay.api import training
+from coplay.api.checking import check
 from coplay.api.training import make_config
 from coplay.cli import train
+from coplay.core import files
 from coplay.core.errors import UserError
 from coplay.reports.run_data import command_of
 from coplay.reports.run_page import KeptPage, page_of, run_data, run_page
 from coplay.training.config import TrainConfig
+from coplay.training.opened import OpenedRun
 from coplay.training.run import RunFolder
+from tests.faults.disks import FailingDisk
 
 NAME = "<script>alert(1)<"
 
@@ -161,6 +165,23 @@ def test_a_page_that_cannot_be_written_does_not_stop_a_run(tmp_path: Path) -> No
     kept()
     kept()
     assert len(said) == 1 and said[0].startswith("note: no page of the run: ")
+
+
+def test_a_disk_that_fails_leaves_a_whole_folder(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", updates=2)
+    opened = OpenedRun(run.path)
+    disk = FailingDisk()
+    with files.using(disk):
+        KeptPage(run, print)()
+    for number in range(disk.count):
+        said: list[str] = []
+        with files.using(FailingDisk(number)):
+            KeptPage(run, said.append)()
+        assert len(said) == 1, disk.kinds[number]
+        assert check(run.path)[0].whole, disk.kinds[number]
+    KeptPage(run, said.append)()
+    opened.close()
+    assert len(said) == 1 and check(run.path)[0].whole
 
 
 # --- in a browser ------------------------------------------------------------------------------
