@@ -27,7 +27,7 @@ demo: setup
 		--best.most 200000 --best.seeds 1 --out runs/demo-strangers
 	@echo "4 of 4: a page that shows what it believes, predicts and plans"
 	$(BIN)/coplay watch runs/demo --against $(STRANGERS) --episodes 3 --out runs/demo-strangers/replay.html
-	@echo "open runs/demo-strangers/replay.html in a browser; to have the coplay command: source .venv/bin/activate"
+	@echo "open runs/demo/index.html, the page of the run, and runs/demo-strangers/replay.html in a browser; to have the coplay command: source .venv/bin/activate"
 
 # Four PPO players learn to hunt the stag together, and leave a run to look at in runs/demo-ppo.
 demo-ppo: setup

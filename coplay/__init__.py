@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from coplay.api.playing import play as play
     from coplay.api.playing import replay as replay
     from coplay.api.playing import schelling as schelling
+    from coplay.api.reporting import report as report
     from coplay.api.training import train as train
     from coplay.core.errors import UserError as UserError
     from coplay.core.game import Game as Game
@@ -96,6 +97,7 @@ _WHERE = {
     "show_partners": "coplay.api.partners",
     "step_player": "coplay.training.players",
     "replay": "coplay.api.playing",
+    "report": "coplay.api.reporting",
     "schelling": "coplay.api.playing",
     "seat_keys": "coplay.core.trajectory",
     "to_pettingzoo": "coplay.games.adapters.pettingzoo_out",

@@ -33,6 +33,7 @@ from coplay.evaluation.audits.wiring import audit_wiring as audit_wiring_of
 from coplay.evaluation.compare import load_runs
 from coplay.games.registry import game_parts
 from coplay.reports.adaptation import draw_adaptation, draw_suite
+from coplay.reports.adaptation_page import write_adaptation_page
 from coplay.reports.audit_page import write_audit
 from coplay.reports.compare import write_comparison
 from coplay.reports.partners import draw_companies, draw_families
@@ -183,7 +184,21 @@ def run_adaptation(request: Request, out: Path, references: Path, watcher: Watch
     write_json(out / "adapt.json", found)
     if request.suite:
         draw_suite(out / "suite.png", results)
+    write_adaptation_page(out, results, _pictures(out, request))
     return found
+
+
+def _pictures(out: Path, request: Request) -> list[tuple[Path, str, str]]:
+    """The pictures of an adaptation: file, title, what it shows."""
+    if request.families:
+        return [
+            (out / "families.png", "Families", "Families of partners that it knows, and others."),
+            (out / "partners.png", "Companies", "From the worst to the best, with intervals."),
+        ]
+    if request.suite:
+        return [(out / "suite.png", "Reward by episode", "A panel for each set of co-players.")]
+    path = KeptResults(out, request).path(request.sets[0], "png")
+    return [(path, "Reward by episode", "With a 95 % interval; below, what it expects of others.")]
 
 
 # --- comparison --------------------------------------------------------------------------------

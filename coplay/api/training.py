@@ -18,6 +18,7 @@ from coplay.core.errors import UserError
 from coplay.core.files import new_folder
 from coplay.core.game import Game
 from coplay.reports.results import after_training
+from coplay.reports.run_page import KeptPage
 from coplay.training.config import TrainConfig, run_defaults
 from coplay.training.opened import OpenedRun
 from coplay.training.records import HISTORY, note_in_history, read_rows
@@ -49,7 +50,8 @@ def train(
         the game.
     resume: go on with the run in `out`; only `steps` may be given. force: also if its configuration
         or the version of coplay is not what the checkpoint was written with.
-    quiet: show no progress. pictures: leave a learning curve and a film in the folder.
+    quiet: show no progress. pictures: leave a page, a replay, a learning curve and a film in the
+        folder.
     watcher: is told of the progress instead of the user.
 
         run = coplay.train("ppo", "stag-hunt", "runs/first", steps=200_000, seeds=4)
@@ -98,7 +100,9 @@ def run_training(
                 f"or load it; coplay.register_player('{entry}', …) makes it known to others"
             )
     run = Trainer(config, folder.path, watcher, resume, force)
-    return run.run((lambda: after_training(folder, watcher)) if pictures else None)
+    if not pictures:
+        return run.run()
+    return run.run(lambda: after_training(folder, watcher), KeptPage(folder, watcher.say))
 
 
 def make_config(

@@ -78,6 +78,7 @@ def run(arguments: list[str]) -> int:
     """coplay adapt PLAYER …"""
     from coplay.api.evaluating import make_request, run_adaptation
     from coplay.reports.adaptation import print_adaptations, print_by_episode
+    from coplay.reports.adaptation_page import verdict
     from coplay.reports.partners import print_companies
     from coplay.reports.progress import ProgressLine
     from coplay.reports.results import print_json
@@ -108,5 +109,7 @@ def run(arguments: list[str]) -> int:
         if not given.suite:
             print_by_episode(found)
         print_adaptations(found if given.suite else [found])
-        print(f"results and pictures are in {out}")
+        print(verdict(found if given.suite else [found]))
+    if not given.json:
+        print(f"all of it with pictures: {out / 'index.html'}")
     return 0

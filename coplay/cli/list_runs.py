@@ -1,4 +1,4 @@
-"""coplay list: what runs there are."""
+"""coplay list: what a folder holds."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,8 @@ from coplay.cli.arguments import parse
 
 @dataclass(frozen=True)
 class ListArguments:
-    """What runs there are, how far, how good."""
+    """What runs there are, how far, how good; and datasets, models, packs of partners, audits,
+    adaptations and comparisons beside them."""
 
     folder: Annotated[Path, tyro.conf.Positional] = Path("runs")
     """Where to look, also in folders below it."""
@@ -21,8 +22,8 @@ class ListArguments:
 
 def run(arguments: list[str]) -> int:
     """coplay list [FOLDER]"""
-    from coplay.reports.results import print_runs
+    from coplay.reports.listing import print_overviews
 
     given = parse(ListArguments, arguments, "list", computes=False)
-    print_runs(given.folder, given.json)
+    print_overviews(given.folder, given.json)
     return 0

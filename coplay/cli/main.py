@@ -18,6 +18,7 @@ from coplay.core.errors import (
     system_error,
     unknown,
 )
+from coplay.core.invocation import invoked
 from coplay.core.loading import load, look_in_current_folder, name_game
 from coplay.core.reading import shown
 from coplay.core.version import VERSION
@@ -59,13 +60,16 @@ COMMANDS = {
     ),
     "inspect": Command("inspect PART", "look at what such a model knows", "inspect"),
     "watch": Command("watch RUN", "look at an episode, in the terminal or as a GIF", "watch"),
+    "report": Command("report RUN", "the page of a run: curves, metrics, how to go on", "report"),
     "audit": Command(
         "audit seats|wiring",
         "prove that seats are treated alike, that every part of a learner acts",
         "audit",
         goes_on=True,
     ),
-    "list": Command("list [FOLDER]", "what runs there are, how far, how good", "list_runs"),
+    "list": Command(
+        "list [FOLDER]", "what runs there are, how far, how good; what else", "list_runs"
+    ),
     "check": Command("check FOLDER …", "what is damaged, what can still be used", "check"),
     "compare": Command(
         "compare A B …", "runs beside each other: table, curves, intervals", "compare"
@@ -111,6 +115,11 @@ def stop_on_signals() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run a command; returns the exit code."""
+    with invoked(arguments):
+        return _run(arguments)
+
+
+def _run(arguments: list[str]) -> int:
     command: Command | None = None
     try:
         loads, arguments = take_loads(arguments)

@@ -81,6 +81,29 @@ def bootstrap_interval(
     return float(low), float(high)
 
 
+def bootstrap_band(
+    values: np.ndarray,
+    statistic: Statistic = iqm,
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """`bootstrap_interval` at every point of curves: low and high, [point]. values: [run, point].
+
+    The same runs are drawn at all points.
+    """
+    runs, points = values.shape
+    drawn = np.random.default_rng(seed).integers(runs, size=(resamples, runs))
+    # In portions of about a million numbers, so that memory stays flat in the number of points.
+    portion = max(1, 1_000_000 // (resamples * runs))
+    limits = [np.empty((2, 0))]
+    for start in range(0, points, portion):
+        found = statistic(values[drawn, start : start + portion], axis=1)
+        limits.append(np.quantile(found, [(1 - level) / 2, (1 + level) / 2], axis=0))
+    low, high = np.concatenate(limits, axis=1)
+    return low, high
+
+
 def spread_of_groups(curves: np.ndarray) -> np.ndarray:
     """How far the groups' mean curves lie apart, relative to the spread of single runs.
 

@@ -134,7 +134,11 @@ def draw_adaptation(path: str | os.PathLike[str], result: dict[str, Any]) -> Non
     if courses:
         _courses(panels[1, 0], courses)
     panels[-1, 0].set_xlabel("episode", fontsize=11, color=INK)
-    charts.legend_below(figure, *panels[0, 0].get_legend_handles_labels())
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    if courses:
+        more = panels[1, 0].get_legend_handles_labels()
+        handles, labels = handles + more[0], labels + more[1]
+    charts.legend_below(figure, handles, labels, ncols=min(len(labels), 4))
     charts.save(figure, path)
 
 
@@ -189,7 +193,6 @@ def _courses(axes: Axes, courses: dict[str, dict[str, Any]]) -> None:
         axes.plot(values, color=seat_colour(seat + 1), linewidth=1.6, label=COURSES[name])
     axes.set_ylim(0, 1.02)
     axes.set_ylabel("share", fontsize=10, color=INK)
-    axes.legend(frameon=False, fontsize=9, loc="lower right", ncols=2, labelcolor=INK)
     _plain(axes)
 
 

@@ -16,8 +16,16 @@ def write_audit(out: Path, audit: Audit, title: str = "Seat audit") -> Path:
     """Writes everything and returns the page."""
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / "audit.json", audit.as_json())
-    parts = [
-        page.paragraph(audit.words, f"verdict {'pass' if audit.passed else 'fail'}"),
+    parts = [page.paragraph(audit.words, f"verdict {'pass' if audit.passed else 'fail'}")]
+    if words := power_words(audit):
+        parts.append(page.paragraph(words))
+    for name, heading, words, draw in PICTURES:
+        checks = [check for check in audit.checks if name in check.figures]
+        if checks:
+            path = out / f"{heading.split(':')[0].lower().replace(' ', '_')}.png"
+            charts.save(draw(checks), path)
+            parts += charts.shown(path, heading, words)
+    parts += [
         page.heading("Checks"),
         page.table(
             ("", "stage", "check", "what was found"),
@@ -27,15 +35,21 @@ def write_audit(out: Path, audit: Audit, title: str = "Seat audit") -> Path:
             ),
         ),
     ]
-    for name, heading, words, draw in PICTURES:
-        checks = [check for check in audit.checks if name in check.figures]
-        if checks:
-            path = out / f"{heading.split(':')[0].lower().replace(' ', '_')}.png"
-            charts.save(draw(checks), path)
-            parts += charts.shown(path, heading, words)
     path = out / "index.html"
     page.write_page(path, f"{title}: {audit.subject}", parts)
     return path
+
+
+def power_words(audit: Audit) -> str:
+    """What an audit that passed could have found, as a sentence; empty: all of its checks compare
+    exactly."""
+    found = [check.figures["detectable"] for check in audit.checks if "detectable" in check.figures]
+    if not audit.passed or not found:
+        return ""
+    return (
+        f"What it could have found: a seat's advantage of {100 * max(found):.1f} % or more would "
+        "almost certainly have shown. More episodes find smaller ones."
+    )
 
 
 def draw_worth(checks: list[Check]) -> Figure:
@@ -105,11 +119,12 @@ def draw_curves(name: str, checks: list[Check]) -> Figure:
         for seat, of_seat in enumerate(curves):
             colour = seat_colour(seat)
             axes.fill_between(window, of_seat.min(0), of_seat.max(0), color=colour, alpha=0.12)
-            axes.plot(window, of_seat.mean(0), color=colour, label=f"seat {seat}")
+            mean, dash = of_seat.mean(0), charts.dash(seat)
+            axes.plot(window, mean, dash, color=colour, label=f"seat {seat}")
         axes.set_title(check.figures["metric"].replace("_", " "), fontsize=11, color=INK)
         axes.set_xticks(window)
         axes.set_xlabel(f"part of the run (of {curves.shape[-1]})", color=INK)
-    panels[0].legend(frameon=False, fontsize=9)
+    charts.legend_below(figure, *panels[0].get_legend_handles_labels())
     return figure
 
 

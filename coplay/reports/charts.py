@@ -12,18 +12,25 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
+from matplotlib.ticker import NullFormatter
 
 from coplay.core.files import replacing
-from coplay.games.drawing import FAINT_INK, GRID, INK
+from coplay.games.drawing import FAINT_INK, GRID, INK, seat_colour
 from coplay.reports import page
 
 DPI = 100
-COLOURS = ("#3b6fb6", "#d1742f", "#4c9a5b", "#8d5bb0", "#b3476b", "#7a7a7a")
+DASHES = ("-", "--", ":", "-.")
 BEST = "#222222"  # lines of what is best possible
 
 
 def colour(index: int) -> str:
-    return COLOURS[index % len(COLOURS)]
+    """Different for any number of curves; the colour-blind can tell the first eight apart."""
+    return seat_colour(index)
+
+
+def dash(index: int) -> str:
+    """How a curve is dashed, so that one that lies on another can be seen."""
+    return DASHES[index % len(DASHES)]
 
 
 def new_figure(width: float, height: float, roomy: bool = False) -> Figure:
@@ -65,11 +72,22 @@ def legend_below(
     figure.legend(handles, labels, loc="outside lower center", **usual | style)
 
 
+def legend_beside(axes: Axes, **style: Any) -> None:
+    """A legend at the right of a panel, where it covers no data."""
+    usual = {"frameon": False, "fontsize": 8, "labelcolor": INK}
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), **usual | style)
+
+
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     """Write a picture by the ending of `path` (PNG without one), whole or not at all.
 
-    Names in it are shown as they are: a dollar sign begins no formula.
+    Names in it are shown as they are: a dollar sign begins no formula. So powers of ten at a
+    logarithmic axis are written out.
     """
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        if axis.get_scale() == "log":
+            axis.set_major_formatter(lambda value, place: f"{value:g}")
+            axis.set_minor_formatter(NullFormatter())
     for text in figure.findobj(Text):
         text.set_parse_math(False)
     with replacing(path) as unfinished:

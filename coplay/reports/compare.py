@@ -1,4 +1,4 @@
-"""What a comparison leaves: comparison.json, marl_eval.json, pictures of curves and profiles."""
+"""What a comparison leaves: its page, comparison.json, marl_eval.json, curves and profiles."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from rich.table import Table
 from coplay.core.files import write_json
 from coplay.evaluation.compare import NON_STATIONARITY, ComparedRun, compare, marl_eval
 from coplay.games.drawing import INK, seat_colour
-from coplay.reports import charts
+from coplay.reports import charts, page
 from coplay.reports.results import console_for_tables, print_json
 
 
@@ -22,12 +22,48 @@ def write_comparison(out: Path, runs: Sequence[ComparedRun]) -> dict[str, Any]:
     result = compare(runs)
     write_json(out / "comparison.json", result)
     write_json(out / "marl_eval.json", marl_eval(runs))
+    parts = [page.paragraph(text, "verdict") for text in _words(result)]
     for game, curves in result["curves"].items():
         name = re.sub(r"[^A-Za-z0-9_.]+", "-", game)  # a game's name may be from a file
-        charts.save(draw_curves(game, curves), out / f"curves-{name}.png")
         profiles = result["games"][game]["team_mean"]["profiles"]
-        charts.save(draw_profiles(game, profiles), out / f"profiles-{name}.png")
+        drawn = {
+            out / f"curves-{name}.png": (draw_curves(game, curves), f"{game}: learning curves"),
+            out / f"profiles-{name}.png": (draw_profiles(game, profiles), f"{game}: profiles"),
+        }
+        for path, (figure, title) in drawn.items():
+            charts.save(figure, path)
+            parts += [page.heading(title), page.picture(path, title)]
+    parts += [part for game, scores in result["games"].items() for part in _tables(game, scores)]
+    parts += [page.link_to_run(out, str(run.path)) for run in runs]
+    page.write_page(out / "index.html", f"Comparison of {len(runs)} runs", parts)
     return result
+
+
+def _words(result: dict[str, Any]) -> list[str]:
+    """Who is better, as far as it is known, in a sentence for each pair."""
+    found = []
+    for game, scores in result["games"].items():
+        for pair in scores["team_mean"]["better"]:
+            interval = pair["interval"]
+            sure = f", 95 % interval {_span(interval, 2)}" if interval else "; one seed says little"
+            found.append(
+                f"{game}: a seed of {pair['first']} is better than one of {pair['second']} with "
+                f"probability {pair['probability']:.2f}{sure}."
+            )
+    return found
+
+
+def _tables(game: str, scores: dict[str, Any]) -> list[str]:
+    parts = []
+    for score, found in scores.items():
+        rows = (
+            (label, str(row["seeds"]), f"{row['iqm']:.3f}", _span(row["interval"], 3))
+            for label, row in found["runs"].items()
+        )
+        titles = ("run", "seeds", "interquartile mean", "95 % interval")
+        title = f"{game}: {score} in the final evaluation"
+        parts += [page.heading(title), page.table(titles, rows)]
+    return parts
 
 
 def draw_curves(game: str, curves: dict[str, dict[str, list[float]]]) -> Figure:
@@ -43,7 +79,7 @@ def draw_curves(game: str, curves: dict[str, dict[str, list[float]]]) -> Figure:
     axes.set_xlabel("step", color=INK)
     axes.set_ylabel("reward per episode, mean over seats", color=INK)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    axes.legend(frameon=False)
+    charts.legend_beside(axes, fontsize=10)
     return figure
 
 
@@ -56,7 +92,7 @@ def draw_profiles(game: str, profiles: dict[str, Any]) -> Figure:
     axes.set_title(f"{game}: seeds above a reward in the final evaluation", loc="left", color=INK)
     axes.set_xlabel("reward per episode, mean over seats", color=INK)
     axes.set_ylabel("share of the seeds", color=INK)
-    axes.legend(frameon=False)
+    charts.legend_beside(axes, fontsize=10)
     return figure
 
 
@@ -85,7 +121,7 @@ def print_comparison(result: dict[str, Any], out: Path, as_json: bool) -> None:
             table.add_row(label, f"{row['iqm']:.3f}", _span(row["interval"], 3))
         console.print(table)
         _print_better(console, result["all_games"]["better"])
-    console.print(f"curves, profiles, comparison.json and marl_eval.json are in {out}")
+    console.print(f"all of it with curves and profiles: {out / 'index.html'}")
 
 
 def _span(interval: list[float] | None, digits: int) -> str:

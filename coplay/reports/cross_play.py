@@ -28,15 +28,15 @@ def print_cross_play(result: CrossPlay, as_json: bool) -> None:
         f"{result.episodes} episodes each"
     )
     table.add_column("player")
-    for number in range(len(result.players)):
-        table.add_column(str(number), justify="right")
+    for name in result.players:
+        table.add_column(name, justify="right", overflow="fold")
     for row, name in enumerate(result.players):
         cells = [
             f"{result.reward[row, column]:.2f} ±{result.stderr[row, column]:.2f} / "
             f"{result.others[row, column]:.2f} ±{result.others_stderr[row, column]:.2f}"
             for column in range(len(result.players))
         ]
-        table.add_row(f"{row}  {name}", *cells)
+        table.add_row(name, *cells)
     console_for_tables().print(table)
 
 
@@ -58,7 +58,7 @@ def write_heat_map(path: str | os.PathLike[str], result: CrossPlay) -> None:
     image = _matrix(left, result, result.reward, "reward of the focal player", limits)
     _matrix(right, result, result.others, "mean reward of the others", limits)
     left.set_ylabel("focal player, in one seat", color=INK)
-    left.set_yticks(range(count), [f"{name}  {row}" for row, name in enumerate(result.players)])
+    left.set_yticks(range(count), result.players)
     bar = figure.colorbar(image, ax=[left, right], shrink=0.8)
     bar.outline.set_visible(False)
     figure.suptitle(f"{result.game}: cross-play, {result.episodes} episodes per cell", color=INK)
@@ -71,7 +71,7 @@ def _matrix(
     image = axes.imshow(values, cmap="cividis", vmin=limits[0], vmax=limits[1])
     axes.set_title(title, fontsize=11, color=INK)
     axes.set_xlabel("player in all the other seats", color=INK)
-    axes.set_xticks(range(len(values)), [str(column) for column in range(len(values))])
+    axes.set_xticks(range(len(values)), result.players, rotation=45, ha="right")
     axes.tick_params(length=0, colors=INK, labelsize=9)
     axes.spines[:].set_visible(False)
     middle = sum(limits) / 2

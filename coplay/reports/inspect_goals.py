@@ -131,7 +131,7 @@ def _draw_probe(path: Path, rows: list[dict[str, Any]], known: dict[str, Any]) -
     left.set_ylim(0, 1.02)
     left.set_xlabel("step of the episode", color=INK)
     left.set_title("share of co-players whose kind is known", fontsize=11, color=INK)
-    left.legend(frameon=False, fontsize=9)
+    charts.legend_beside(left)
     place = np.arange(len(known))
     for index, who in enumerate(("probe", "filter")):
         found = [one[who] or {"steps": None, "share": 0} for one in known.values()]
@@ -147,21 +147,22 @@ def _draw_probe(path: Path, rows: list[dict[str, Any]], known: dict[str, Any]) -
         right.bar_label(bars, [f"{100 * f['share']:.0f} %" for f in found], fontsize=8)
     right.set_xticks(place, list(known))
     right.set_title("actions seen until P ≥ 0.9 (%: ever)", fontsize=11, color=INK)
-    right.legend(frameon=False, fontsize=9)
+    charts.legend_beside(right)
     charts.save(figure, path)
 
 
 def _draw_codes(path: Path, seen: SeenGoals, flat: np.ndarray, rows: np.ndarray, axis: str) -> None:
-    figure, axes = charts.panels(3, width=12.0, height=4.2, grid=False)
+    figure, axes = charts.panels(3, width=15.0, height=4.2, grid=False)
     samples = seen.samples
 
     def dots(one: Axes, labels: list[str], names: list[str]) -> None:
+        shades = [charts.colour(names.index(label)) for label in labels]
+        # In random order: those of one name would cover the others.
+        order = np.random.default_rng(0).permutation(len(labels))
+        one.scatter(flat[order, 0], flat[order, 1], s=6, c=[shades[k] for k in order], alpha=0.6)
         for index, name in enumerate(names):
-            mask = np.array([label == name for label in labels])
-            one.scatter(
-                flat[mask, 0], flat[mask, 1], s=6, color=charts.colour(index), label=name, alpha=0.6
-            )
-        one.legend(frameon=False, fontsize=8, markerscale=2)
+            one.scatter([], [], s=24, color=charts.colour(index), label=name)
+        charts.legend_beside(one)
 
     dots(axes[0], [seen.kinds[k] for k in samples.kind[rows]], list(seen.kinds))
     axes[0].set_title("co-player", fontsize=11, color=INK)
@@ -209,10 +210,6 @@ def _page(out: Path, seen: SeenGoals, figures: dict[str, Any], variance: np.ndar
             "What a linear probe reads from the codes",
             "Left: by step. Right: how many actions are seen until a co-player is recognised.",
         ),
-        page.table(
-            ("co-player", "segments", "actions seen", "share", "filter: actions", "filter: share"),
-            rows,
-        ),
         *charts.shown(
             out / "pca.png",
             "Principal axes of the codes",
@@ -221,6 +218,11 @@ def _page(out: Path, seen: SeenGoals, figures: dict[str, Any], variance: np.ndar
         ),
         *charts.shown(
             out / "tsne.png", "t-SNE of the codes", "The same codes; near ones stay near."
+        ),
+        page.heading("When a co-player is recognised"),
+        page.table(
+            ("co-player", "segments", "actions seen", "share", "filter: actions", "filter: share"),
+            rows,
         ),
     ]
     page.write_page(out / "index.html", f"Goals: {seen.title}", parts)

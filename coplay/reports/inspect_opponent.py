@@ -159,7 +159,7 @@ def _draw_classes(
         )
         top.bar(place + 0.2, predicted, 0.4, color=charts.colour(1), label="predicted")
         top.set_title(kind, fontsize=11, color=INK)
-        below.bar(place, found.recall, 0.6, color=charts.colour(0), label="recall")
+        below.bar(place, found.recall, 0.6, color=charts.colour(2), label="recall")
         if best is not None:
             below.plot(
                 place, best[kind].recall, "_", color=charts.BEST, markersize=14, label="best"
@@ -169,8 +169,8 @@ def _draw_classes(
             one.set_xticks(place, names, rotation=45, ha="right")
     axes[0].set_ylabel("share of the samples", color=INK)
     axes[len(ours)].set_ylabel("recall", color=INK)
-    for one in (axes[0], axes[len(ours)]):
-        one.legend(frameon=False, fontsize=9)
+    parts = [one.get_legend_handles_labels() for one in (axes[0], axes[len(ours)])]
+    charts.legend_below(figure, *(above + under for above, under in zip(*parts, strict=True)))
     charts.save(figure, path)
 
 
@@ -197,12 +197,12 @@ def _draw_steps(
         one.set_title(kind, fontsize=11, color=INK)
         one.set_xlabel("step of the episode", color=INK)
     axes[0].set_ylabel("top-1", color=INK)
-    axes[0].legend(frameon=False, fontsize=9)
+    charts.legend_below(figure, *axes[0].get_legend_handles_labels())
     charts.save(figure, path)
 
 
 def _draw_training(path: Path, seen: SeenGoals, tops: dict[str, BestTop1] | None) -> None:
-    figure, (left, right) = charts.panels(2, height=3.8)
+    figure, (left, right) = charts.panels(2, width=13.0, height=3.8)
     epoch = [row["epoch"] for row in seen.rows]
     for index, kind in enumerate(("all", *seen.kinds)):
         name = "top1" if kind == "all" else f"top1/{kind}"
@@ -216,12 +216,12 @@ def _draw_training(path: Path, seen: SeenGoals, tops: dict[str, BestTop1] | None
     names = [n for n in seen.rows[-1] if n.endswith(("_loss", "_kl", "_reconstruction"))]
     for index, name in enumerate(names):
         values = [row.get(name, np.nan) for row in seen.rows]
-        right.plot(epoch, values, color=charts.colour(index), label=name)
+        right.plot(epoch, values, charts.dash(index), color=charts.colour(index), label=name)
     right.set_yscale("log")
     right.set_title("terms of the loss", fontsize=11, color=INK)
     for one in (left, right):
         one.set_xlabel("epoch", color=INK)
-        one.legend(frameon=False, fontsize=8)
+        charts.legend_beside(one)
     charts.save(figure, path)
 
 
@@ -242,6 +242,26 @@ def _page(
             "only. Best possible: the exact Bayes filter over the kinds of co-player, its expected "
             "value over what they may do."
         ),
+        *charts.shown(
+            out / "confusion.png",
+            "Confusion",
+            "Rows: actions that were taken; columns: what was predicted, as shares of the row.",
+        ),
+        *charts.shown(
+            out / "classes.png",
+            "Actions taken and predicted, and recall",
+            "A model that predicts only the most frequent action shows here. Black marks: the best "
+            "possible filter's recall.",
+        ),
+        *charts.shown(
+            out / "by_step.png",
+            "By step",
+            "Accuracy by step. Model and filter begin without knowing the co-player.",
+        ),
+    ]
+    if (out / "training.png").exists() and len(seen.rows) > 1:
+        parts += charts.shown(out / "training.png", "Over training", "Every term by its own name.")
+    parts += [
         page.heading("By co-player"),
         page.table(
             titles,
@@ -266,23 +286,5 @@ def _page(
                 for name, one in f["classes"].items()
             ),
         ),
-        *charts.shown(
-            out / "confusion.png",
-            "Confusion",
-            "Rows: actions that were taken; columns: what was predicted, as shares of the row.",
-        ),
-        *charts.shown(
-            out / "classes.png",
-            "Actions taken and predicted, and recall",
-            "A model that predicts only the most frequent action shows here. Black marks: the best "
-            "possible filter's recall.",
-        ),
-        *charts.shown(
-            out / "by_step.png",
-            "By step",
-            "Accuracy by step. Model and filter begin without knowing the co-player.",
-        ),
     ]
-    if (out / "training.png").exists() and len(seen.rows) > 1:
-        parts += charts.shown(out / "training.png", "Over training", "Every term by its own name.")
     page.write_page(out / "index.html", f"Opponent model: {seen.title}", parts)

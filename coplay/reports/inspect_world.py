@@ -177,19 +177,21 @@ def _draw_rewards(path: Path, errors: StepErrors, samples: Any) -> None:
 
 
 def _draw_training(path: Path, rows: list[dict[str, Any]]) -> None:
-    figure, axes = charts.panels(3, width=11.0)
+    figure, axes = charts.panels(3, width=15.0)
     epoch = [row["epoch"] for row in rows]
     wrong = [max(1 - row["exact"], 1e-5) for row in rows]
     axes[0].plot(epoch, wrong, color=charts.colour(0), label="board not exact")
     axes[0].plot(
         epoch,
         [max(row["impossible"], 1e-5) for row in rows],
+        charts.dash(1),
         color=charts.colour(4),
         label="impossible",
     )
     axes[0].plot(
         epoch,
         [max(1 - row["reward_right"], 1e-5) for row in rows],
+        charts.dash(2),
         color=charts.colour(1),
         label="reward wrong",
     )
@@ -199,14 +201,13 @@ def _draw_training(path: Path, rows: list[dict[str, Any]]) -> None:
     axes[1].axhline(40, color=FAINT_INK, linestyle="--")
     axes[1].set_title("raw probabilities (dashed: aim)", fontsize=11, color=INK)
     for index, name in enumerate(n for n in rows[-1] if n.startswith("world_")):
-        axes[2].plot(
-            epoch, [row.get(name, np.nan) for row in rows], color=charts.colour(index), label=name
-        )
+        values = [row.get(name, np.nan) for row in rows]
+        axes[2].plot(epoch, values, charts.dash(index), color=charts.colour(index), label=name)
     axes[2].set_yscale("log")
     axes[2].set_title("terms of the loss", fontsize=11, color=INK)
     for one in axes:
         one.set_xlabel("epoch", color=INK)
-        one.legend(frameon=False, fontsize=8)
+        charts.legend_beside(one)
     charts.save(figure, path)
 
 
@@ -298,14 +299,13 @@ def _page(out: Path, seen: SeenWorld, found: dict[str, Any]) -> None:
         ("impossible", "impossible", "at most 0.001", found["impossible"] <= 1e-3),
     )
     verdicts = {None: "", True: "passed", False: "FAILED"}
+    missed = [title for title, _, _, good in aims if good is False]
+    words = f"It misses these aims: {', '.join(missed)}." if missed else "It reaches all aims."
     parts = [
+        page.paragraph(words, f"verdict {'fail' if missed else 'pass'}"),
         page.paragraph(
             f"{seen.title}: {found['samples']} steps of {seen.game.name} that were not learned "
             "from, while the ego player is in the game."
-        ),
-        page.table(
-            ("", "figure", "aim", ""),
-            ((title, number(found[name]), aim, verdicts[good]) for title, name, aim, good in aims),
         ),
         *charts.shown(
             out / "planes.png",
@@ -335,4 +335,11 @@ def _page(out: Path, seen: SeenWorld, found: dict[str, Any]) -> None:
     ]
     if len(seen.rows) > 1:
         parts += charts.shown(out / "training.png", "Over training", "On held-out episodes.")
+    parts += [
+        page.heading("Figures"),
+        page.table(
+            ("", "figure", "aim", ""),
+            ((title, number(found[name]), aim, verdicts[good]) for title, name, aim, good in aims),
+        ),
+    ]
     page.write_page(out / "index.html", f"World model: {seen.title}", parts)

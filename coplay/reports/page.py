@@ -2,35 +2,61 @@
 
 import base64
 import html
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
+from urllib.parse import quote
 
 from coplay.core.files import replacing
+from coplay.core.invocation import invocation
+from coplay.core.reading import shown_in_line
+from coplay.core.version import VERSION
 
-STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 62rem; margin: 2rem auto;
-       padding: 0 1rem; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.2rem; }
-table { border-collapse: collapse; width: 100%; font-size: 0.9rem; }
-th, td { text-align: left; vertical-align: top; padding: 0.35rem 0.6rem;
-         border-bottom: 1px solid #ddd; }
-img { max-width: 100%; }
-.verdict { padding: 0.8rem 1rem; border-radius: 0.4rem; }
-.pass { background: #e3f2e6; } .fail { background: #fbe3e1; }
-.mark-pass { color: #1d7a34; font-weight: 600; } .mark-fail { color: #b3261e; font-weight: 600; }
-"""
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+"""What a browser may fetch and execute for a page: nothing."""
+
+
+def web_text(name: str) -> str:
+    """A file of `coplay/reports/web`: a style, a script, a template."""
+    return (files("coplay.reports") / "web" / name).read_text(encoding="utf-8")
+
+
+def filled(template: str, parts: Mapping[str, str]) -> str:
+    """A template with each `{name}` replaced once, in the order of the parts. A part may hold
+    braces itself."""
+    done, rest = "", template
+    for name, part in parts.items():
+        before, rest = rest.split(f"{{{name}}}", 1)
+        done += before + part
+    return done + rest
 
 
 def write_page(path: Path, title: str, parts: Iterable[str]) -> None:
-    """One HTML file of the parts, which are HTML already; it appears whole or not at all."""
+    """One HTML file of the parts, which are HTML already; it appears whole or not at all. It ends
+    with the command that made it."""
     body = "\n".join(parts)
     text = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f"<title>{html.escape(title)}</title><style>{STYLE}</style></head>\n"
-        f"<body><h1>{html.escape(title)}</h1>\n{body}\n</body></html>\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        f"<title>{html.escape(title)}</title><style>{web_text('frame.css')}</style></head>\n"
+        f'<body><main class="text"><h1>{html.escape(title)}</h1>\n{body}\n'
+        f"{_made_by()}\n</main></body></html>\n"
     )
     with replacing(path) as partial:
-        Path(partial).write_text(text)
+        Path(partial).write_text(text, encoding="utf-8")
+
+
+def _made_by() -> str:
+    words = f"coplay {VERSION}"
+    if (command := invocation()) is None:
+        return heading("How it was made") + paragraph(f"From Python, with {words}.")
+    return (
+        heading("How it was made")
+        + f"<p><code>{html.escape(shown_in_line(command))}</code></p>"
+        + paragraph(f"With {words}.", "faint")
+    )
 
 
 def heading(text: str) -> str:
@@ -41,10 +67,23 @@ def paragraph(text: str, kind: str = "") -> str:
     return f'<p class="{kind}">{html.escape(text)}</p>'
 
 
+def link_to_run(out: Path, run: str) -> str:
+    """A link from a page in the folder `out` to the page of a run, such as an entry of a seating
+    names; nothing if there is none."""
+    target = Path(run.split("@")[0]) / "index.html"
+    if not target.is_file():
+        return ""
+    # With a dot in front, no name of a folder is read as a scheme such as "javascript:".
+    place = "./" + quote(Path(os.path.relpath(target.resolve(), out.resolve())).as_posix())
+    words = html.escape(f"the page of {shown_in_line(run)}")
+    return f'<p><a href="{html.escape(place)}">{words}</a></p>'
+
+
 def picture(path: Path, words: str) -> str:
     """A PNG file, inside the page; words: what it shows, for those who cannot see it."""
     data = base64.b64encode(path.read_bytes()).decode()
-    return f'<img src="data:image/png;base64,{data}" alt="{html.escape(words)}">'
+    source, alt = f"data:image/png;base64,{data}", html.escape(words)
+    return f'<p class="picture"><img src="{source}" alt="{alt}"></p>'
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -56,4 +95,4 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
     head = "".join(f"<th>{html.escape(title)}</th>" for title in titles)
     lines = "".join(f"<tr>{''.join(map(cell, row))}</tr>\n" for row in rows)
-    return f"<table><tr>{head}</tr>\n{lines}</table>"
+    return f'<div class="scroll"><table><tr>{head}</tr>\n{lines}</table></div>'

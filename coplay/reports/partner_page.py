@@ -16,11 +16,12 @@ def write_partner_page(out: Path, found: dict[str, Any]) -> Path:
     """Write index.html and its pictures into a folder; found: as `describe_pack` gives it whole."""
     out.mkdir(parents=True, exist_ok=True)
     names = [shown_in_line(one["name"]) for one in found["partners"]]
-    parts = [
-        page.paragraph(
-            f"{len(names)} partners for {found['game_name']}, made from seed {found['seed']}. "
-            + _times(found["seconds"])
-        ),
+    about = page.paragraph(
+        f"{len(names)} partners for {found['game_name']}, made from seed {found['seed']}. "
+        + _times(found["seconds"])
+    )
+    parts = [about]
+    who = [
         page.heading("Who they are"),
         page.table(
             ("number", "name", "reward among its kind", "steps", "how it was made"),
@@ -56,8 +57,9 @@ def write_partner_page(out: Path, found: dict[str, Any]) -> Path:
             "What the partner of a row gets per episode, alone among partners of a column. "
             "Planners are left out: their games take long.",
         )
-    parts += _diverse(found)
     parts += _responses(out, found["responses"])
+    parts += who
+    parts += _diverse(found)
     parts += _selection(found["selection"])
     page.write_page(out / "index.html", f"Partners: {shown_in_line(found['pack'])}", parts)
     return out / "index.html"

@@ -6,7 +6,6 @@ import html
 import json
 import os
 from collections.abc import Iterator, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +17,7 @@ from coplay.games.drawing import seat_colour
 from coplay.matches.recording import EpisodeRecord, describe, record_episodes
 from coplay.reports.boards import Boards
 from coplay.reports.episode import frames, write_gif, write_mp4
+from coplay.reports.page import filled, web_text
 
 SCRIPTS = ("dom.js", "charts.js", "board.js", "panels.js", "replay.js")
 ENDINGS = (".html", ".jsonl", ".gif", ".mp4")
@@ -55,20 +55,15 @@ class Replay:
 
     def page(self) -> str:
         """One HTML page that needs nothing else."""
-        web = files("coplay.reports") / "web"
         title = f"{self.about['game']}: {', '.join(self.labels)}"
         packed = gzip.compress(_json(self._data()).encode(), mtime=0)
         parts = {
             "title": html.escape(title),
-            "style": (web / "replay.css").read_text(),
+            "style": web_text("replay.css"),
             "data": base64.b64encode(packed).decode(),
-            "script": "\n".join((web / name).read_text() for name in SCRIPTS),
+            "script": "\n".join(web_text(name) for name in SCRIPTS),
         }
-        text = (web / "replay.html").read_text()
-        for name, part in parts.items():
-            before, after = text.split(f"{{{name}}}", 1)
-            text = before + part + after
-        return text
+        return filled(web_text("replay.html"), parts)
 
     def _data(self) -> dict[str, Any]:
         """What the page shows."""

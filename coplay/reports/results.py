@@ -19,9 +19,11 @@ from coplay.games.adapters.trusted import naming
 from coplay.games.adapters.worker_game import WorkerGame
 from coplay.matches.match import RecordedEpisode, play_match, record_episode
 from coplay.matches.recording import EpisodeRecord
+from coplay.reports.audit_page import power_words
 from coplay.reports.curves import learning_curve
 from coplay.reports.episode import frames, terminal, write_gif, write_mp4
 from coplay.reports.replay import Order, Replay, make_replay
+from coplay.reports.run_page import write_run_page
 from coplay.training.players import make_player
 from coplay.training.records import read_rows
 from coplay.training.run import Run, RunFolder, load_run
@@ -83,6 +85,8 @@ def print_audit(audit: Audit, page: Path, as_json: bool) -> None:
         return
     console = console_for_tables()
     console.print(f"{'pass' if audit.passed else 'FAIL'}: {audit.words}", soft_wrap=True)
+    if words := power_words(audit):
+        console.print(words, soft_wrap=True)
     console.print(f"all checks with pictures: {page}")
 
 
@@ -109,7 +113,8 @@ def print_summary(summary: dict[str, Any], as_json: bool, folder: RunFolder | No
         return
     run = load_run(folder.path)
     references(console, run)
-    console.print(f"\nthe run is in {folder.path}: learning_curve.png, episode.gif, metrics.jsonl")
+    if folder.page_file.exists():
+        console.print(f"\nopen {folder.page_file} in a browser: curves, metrics, a replay")
     console.print("what to try next:")
     film = own = ""
     if isinstance(run.game, WorkerGame):
@@ -153,7 +158,7 @@ def references(console: Console, run: Run) -> None:
 
 
 def after_training(folder: RunFolder, watcher: Watcher) -> None:
-    """The pictures that every finished run leaves: learning curve and, if drawable, a film."""
+    """What every finished run leaves to look at: learning curve, an episode, and the page."""
     rows = read_rows(folder.metrics_file)
     run = load_run(folder.path)
     title = f"{run.config.player} on {run.game.name}"
@@ -162,9 +167,23 @@ def after_training(folder: RunFolder, watcher: Watcher) -> None:
     except UserError as error:
         watcher.say(f"no learning curve: {error}")
     try:
-        write_episode(run, folder.gif_file)
+        leave_episode(run)
     except (UserError, WorkerFailed) as error:
         watcher.say(f"no film: {error}")
+    try:
+        write_run_page(folder.path)
+    except UserError as error:
+        watcher.say(f"no page: {error}")
+
+
+def leave_episode(run: Run) -> None:
+    """An episode of a run's players in its folder: a replay and, if it can be drawn, a film."""
+    if isinstance(run.game, WorkerGame):
+        write_episode(run, run.folder.gif_file)
+        return
+    replay = replay_of(run, "", 1, 0, False, False, "played")
+    replay.write(run.folder.replay_file)
+    replay.write(run.folder.gif_file)
 
 
 def one_episode(
@@ -283,27 +302,7 @@ def _is_model(folder: RunFolder) -> bool:
         return False
 
 
-def print_runs(folder: Path, as_json: bool) -> None:
-    """All runs below a folder."""
-    if not folder.is_dir():
-        raise UserError(f"there is no folder {folder}")
-    overviews = [run_overview(run) for run in find_runs(folder)]
-    if as_json:
-        print_json(overviews)
-        return
-    table = Table(title=shown_in_line(f"{len(overviews)} runs in {folder}"))
-    for name in ("run", "player", "game", "seating", "seeds", "steps", "state", "team mean"):
-        table.add_column(name, overflow="fold", justify="left" if name in TEXTS else "right")
-    for row in overviews:
-        table.add_row(*map(shown_in_line, _cells(row)))
-    console = console_for_tables()
-    console.print(table)
-    for row in overviews:
-        if row["damaged"]:
-            console.print(f"damaged: {shown_in_line(row['damaged'])}", style="red", soft_wrap=True)
-
-
-def _cells(row: dict[str, Any]) -> list[str]:
+def run_cells(row: dict[str, Any]) -> list[str]:
     """A run as a row of the table."""
     if row["damaged"]:
         return [row["run"], "", "", "", "", "", "damaged", "-"]

@@ -16,6 +16,7 @@ from typing import Any
 import coplay.core
 from coplay.core.errors import Interrupted, RunStopped
 from coplay.core.files import write_json
+from coplay.core.machine import machine
 from coplay.core.reading import Unreadable, read_field, read_json
 from coplay.core.version import VERSION
 from coplay.reproduce.experiment import Experiment, Measurement
@@ -57,7 +58,7 @@ def reproduce(
         "headlines": findings.headlines,
         "seeds": experiment.seeds,
         "version": VERSION,
-        "machine": machine(),
+        "machine": machine() | {"python": platform.python_version(), "jax": version("jax")},
         "seconds": round(sum(step["seconds"] for step in done), 1),
         "commands": done,
         "tables": findings.tables,
@@ -175,22 +176,3 @@ def own_seconds() -> float:
     """Seconds that the cores have spent on the commands."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
-
-
-def machine() -> dict[str, Any]:
-    """What it ran on, without names of the machine or its user."""
-    return {
-        "cores": os.cpu_count(),
-        "cpu": cpu_model(),
-        "system": platform.system(),
-        "python": platform.python_version(),
-        "jax": version("jax"),
-    }
-
-
-def cpu_model() -> str:
-    """The model of the processor, where the system says it."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return models[0] if models else platform.processor() or platform.machine()

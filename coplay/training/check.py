@@ -18,7 +18,10 @@ from coplay.training.pretrained import MODELS
 from coplay.training.records import HISTORY, is_row
 from coplay.training.run import RunFolder
 
-OF_A_RUN = ("config.json", "summary.json", "learning_curve.png", "episode.gif")
+OF_A_RUN = (
+    *("config.json", "summary.json", "index.html", "replay.html"),
+    *("learning_curve.png", "episode.gif"),
+)
 
 
 def _about(folder: Path, name: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """A run's folder: configuration, logs, checkpoints, summary; and players loaded from it.
 
 config.json   metrics.jsonl   evaluations.jsonl   tensorboard/   checkpoints/   summary.json
-learning_curve.png   episode.gif   began_with/
+index.html   replay.html   learning_curve.png   episode.gif   began_with/
 """
 
 import dataclasses
@@ -68,6 +68,14 @@ class RunFolder:
     @property
     def gif_file(self) -> Path:
         return self.path / "episode.gif"
+
+    @property
+    def replay_file(self) -> Path:
+        return self.path / "replay.html"
+
+    @property
+    def page_file(self) -> Path:
+        return self.path / "index.html"
 
     def checkpoints(self, keep: int = 3) -> checkpoints.Checkpoints:
         return checkpoints.Checkpoints(self.path / "checkpoints", keep)

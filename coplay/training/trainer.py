@@ -22,6 +22,7 @@ from coplay.core.errors import Interrupted, RunStopped, WorkerFailed, system_err
 from coplay.core.files import write_json
 from coplay.core.game import Game
 from coplay.core.group import group_players
+from coplay.core.machine import machine
 from coplay.core.player import Player
 from coplay.games.adapters.trusted import naming
 from coplay.games.adapters.worker_game import WorkerGame
@@ -159,6 +160,7 @@ class Trainer:
         self.best = BestLearners(self.saved.best, run.seeds)
         self.rewards = [math.nan] * self.game.seats
         self.stop = StopRequest()
+        self.show: Callable[[], None] | None = None
         self.workers: WorkerBlocks | None = None
         if isinstance(self.game, WorkerGame):
             self.workers = WorkerBlocks(self.game, run, self.seeds, self.watcher.say)
@@ -179,7 +181,8 @@ class Trainer:
         self.folder.write_config(self.given)
         self.logs = Logs(self.folder.path, self.seeds)
         self.evaluations.begin()
-        note_in_history(self.folder.path, "begun", 0)
+        made_by = {"versions": checkpoints.versions(), "machine": machine()}
+        note_in_history(self.folder.path, "begun", 0, **made_by)
         self._save()
 
     def _start(self) -> TrainState:
@@ -252,11 +255,15 @@ class Trainer:
 
     # --- the loop ------------------------------------------------------------------------------
 
-    def run(self, finish: Callable[[], None] | None = None) -> dict[str, Any]:
+    def run(
+        self, finish: Callable[[], None] | None = None, show: Callable[[], None] | None = None
+    ) -> dict[str, Any]:
         """Train to the end, evaluate, and return the summary that is also written.
 
         finish: is called after that, while the folder is still locked, to draw what is drawn.
+        show: is called after every checkpoint, and so after every evaluation.
         """
+        self.show = show
         try:
             with self.stop.listening():
                 while self.iteration < self.total:
@@ -326,6 +333,8 @@ class Trainer:
                 pending, saved_at = None, self.step
                 self._evaluate_if_due()
                 self._save()
+                if self.show is not None:
+                    self.show()
                 self.mark = time.perf_counter()
             if self.stop.asked:
                 raise Interrupted(f"stopped at step {self.step}; go on with: {self._resuming}")

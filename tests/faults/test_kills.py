@@ -68,6 +68,6 @@ def test_kills_at_random_moments(tmp_path: Path) -> None:
                 assert report.whole, report.bad
         finish(folder)
         assert outcome(folder) == wanted, folder
-        for name in ("summary.json", "learning_curve.png", "episode.gif"):
+        for name in ("summary.json", "index.html", "learning_curve.png", "episode.gif"):
             assert (folder / name).exists(), name
     print(f"seed {seed}: {kills} kills of {runs} runs")

@@ -113,7 +113,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def train_tiny(folder: Path, iterations: int, resume: bool = False) -> list[str]:
-    """Train to the end, with a file in place of pictures; what the run said."""
+    """Train to the end, with files in place of pictures and pages; what the run said."""
     watcher = Listener()
     run = TinyTrainer(tiny_config(iterations), folder, watcher, resume)
 
@@ -121,7 +121,11 @@ def train_tiny(folder: Path, iterations: int, resume: bool = False) -> list[str]
         with replacing(folder / "learning_curve.png") as temporary:
             temporary.write_bytes(b"a picture")
 
-    run.run(draw)
+    def show() -> None:
+        with replacing(folder / "index.html") as temporary:
+            temporary.write_text(f"a page at step {run.step}")
+
+    run.run(draw, show)
     return watcher.said
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from coplay.matches.statistics import (
+    bootstrap_band,
     bootstrap_interval,
     improvement_interval,
     iqm,
@@ -171,3 +172,10 @@ def test_improvement_interval_holds_the_estimate() -> None:
 def test_performance_profile() -> None:
     profile = performance_profile([[0.0, 1.0, 2.0, 3.0], [5.0]], [-1.0, 1.0, 2.5, 9.0])
     np.testing.assert_allclose(profile, [1.0, (0.5 + 1) / 2, (0.25 + 1) / 2, 0.0])
+
+
+def test_a_band_is_an_interval_at_every_point() -> None:
+    values = np.random.default_rng(1).normal(size=(7, 5))
+    low, high = bootstrap_band(values)
+    for point in range(5):
+        assert (low[point], high[point]) == bootstrap_interval(values[:, point])

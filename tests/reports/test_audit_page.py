@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from coplay.evaluation.audits.checks import Audit, Check
-from coplay.reports.audit_page import write_audit
+from coplay.reports.audit_page import power_words, write_audit
 
 CURVES = [[[1.0, 2.0], [1.5, 2.5]]] * 2  # [seat, seed, window]
 WORTH = {"player": "ns", "mean": [1.0, 1.1], "low": [0.9, 1.0], "high": [1.1, 1.2]}
@@ -20,9 +20,18 @@ CHECKS = (
 def test_page_pictures_and_json_are_written(tmp_path: Path) -> None:
     page = write_audit(tmp_path / "out", Audit("ppo", {"game": "the rules"}, CHECKS))
     text = page.read_text()
+    assert text.index("data:image/png") < text.index("<table>"), "figures first"
     assert "verdict fail" in text and text.count("FAILED") == 1 and text.count(">passed<") == 4
     pictures = {path.stem for path in page.parent.glob("*.png")}
     assert pictures == {"worth_of_the_seats", "exact_comparisons", "influence", "moved_learner"}
     assert text.count("data:image/png") == 4
     found = json.loads((page.parent / "audit.json").read_text())
     assert found["verdict"] == "fail" and len(found["checks"]) == 5
+
+
+def test_a_pass_says_what_could_have_been_found() -> None:
+    failed = Audit("ppo", {"game": "the rules"}, CHECKS)
+    assert power_words(failed) == ""
+    passed = Audit("ppo", {"game": "the rules"}, tuple(one for one in CHECKS if one.passed))
+    assert "advantage of 2.0 % or more" in power_words(passed)
+    assert power_words(Audit("ppo", {}, (CHECKS[-1],))) == ""

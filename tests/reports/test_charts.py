@@ -29,6 +29,16 @@ def test_pictures_are_written_by_their_ending(tmp_path: Path, ending: str) -> No
     assert [one.name for one in tmp_path.iterdir()] == [path.name], "nothing else is left"
 
 
+def test_curves_differ_and_powers_of_ten_are_written_out(tmp_path: Path) -> None:
+    assert len({charts.colour(index) for index in range(20)}) == 20
+    figure, (axes,) = charts.panels(1)
+    axes.plot([1, 2], [0.01, 10], charts.dash(1))
+    axes.set_yscale("log")
+    charts.save(figure, tmp_path / "log.png")
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert "0.1" in labels and not any("$" in label for label in labels)
+
+
 def test_a_matrix_shows_its_numbers() -> None:
     _, (axes,) = charts.panels(1, grid=False)
     charts.matrix(axes, np.array([[1.0, 0.0], [0.25, 0.75]]), ["a", "b"], ["c", "d"])

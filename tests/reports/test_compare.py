@@ -36,6 +36,8 @@ def test_everything_is_written(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "comparison.json").read_text()) == result
     names = {path.name for path in tmp_path.glob("*.png")}
     assert names == {"curves-a-one.png", "curves-b.png", "profiles-a-one.png", "profiles-b.png"}
+    page = (tmp_path / "index.html").read_text()
+    assert page.count("data:image/png") == 4 and "with probability 0.00" in page
     profiles = result["games"]["b"]["team_mean"]["profiles"]
     shares = np.array([profiles["runs"][name] for name in ("ppo", "mappo")])
     assert (np.diff(shares, axis=1) <= 0).all() and (shares[1] >= shares[0]).all()

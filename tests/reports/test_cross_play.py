@@ -18,7 +18,11 @@ RESULT = CrossPlay("stag-hunt", ["ns", "nh"], 100, CELLS, CELLS / 10, CELLS + 5,
 def test_the_table_has_every_pair(capsys: Any) -> None:
     print_cross_play(RESULT, False)
     printed = capsys.readouterr().out
-    assert "3.00 ±0.30 / 8.00 ±0.15" in printed and "100 episodes each" in printed
+    assert (
+        printed.count("nh") == 2
+        and "3.00 ±0.30 / 8.00 ±0.15" in printed
+        and "100 episodes each" in printed
+    )
     print_cross_play(RESULT, True)
     assert json.loads(capsys.readouterr().out)["reward"] == CELLS.tolist()
 

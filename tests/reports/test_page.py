@@ -1,8 +1,12 @@
 """Pages in one file."""
 
+import hashlib
+import json
 from pathlib import Path
 
 from coplay.reports import charts, page
+
+VENDOR = Path(page.__file__).parent / "web" / "vendor"
 
 
 def test_a_page_holds_its_pictures_and_escapes_words(tmp_path: Path) -> None:
@@ -19,3 +23,17 @@ def test_verdicts_in_tables_are_coloured() -> None:
     text = page.table(("check", ""), [("<one>", "passed"), ("two", "FAILED")])
     assert '<td class="mark-pass">passed</td>' in text and "&lt;one&gt;" in text
     assert '<td class="mark-fail">FAILED</td>' in text
+
+
+def test_what_others_wrote_is_unchanged_and_has_a_licence() -> None:
+    listed = {"vendor.json"}
+    for name, about in json.loads((VENDOR / "vendor.json").read_text()).items():
+        assert about["version"] and about["licence"] and f"{name}.LICENSE" in about["files"]
+        for file, stated in about["files"].items():
+            assert hashlib.sha256((VENDOR / file).read_bytes()).hexdigest() == stated, file
+        listed |= set(about["files"])
+    assert {path.name for path in VENDOR.iterdir()} == listed
+
+
+def test_a_part_of_a_template_may_hold_braces() -> None:
+    assert page.filled("<{a}|{b}>", {"a": "{b}{a}", "b": "x"}) == "<{b}{a}|x>"

@@ -5,16 +5,21 @@ from pathlib import Path
 
 EVIL = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>&amp;</title></style>"
 
-PLAIN = ("head", "title", "style", "body", "h1", "h2", "table", "tr", "th")
+PLAIN = ("head", "title", "style", "body", "h1", "h2", "table", "tr", "th", "code")
 ALLOWED: dict[str, set[str]] = {
     **{tag: set() for tag in PLAIN},
     "html": {"lang"},
-    "meta": {"charset"},
+    "meta": {"charset", "name", "content", "http-equiv"},
+    "main": {"class"},
+    "div": {"class"},
     "p": {"class"},
     "td": {"class"},
     "img": {"src", "alt"},
+    "a": {"href"},
 }
 """Element -> its attributes."""
+INSIDE = {"src": "data:image/png;base64,", "href": "./"}
+"""Attribute -> how its value begins."""
 
 
 class Reader(HTMLParser):
@@ -27,7 +32,7 @@ class Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         for name, value in attrs:
-            inside = name != "src" or (value or "").startswith("data:image/png;base64,")
+            inside = name not in INSIDE or (value or "").startswith(INSIDE[name])
             if name not in ALLOWED.get(tag, set()) or not inside:
                 self.strange.append(f"{tag} {name}={value}")
             self.texts.append(value or "")

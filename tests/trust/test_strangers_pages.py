@@ -78,15 +78,17 @@ def test_names_are_no_formulas_in_pictures(tmp_path: Path) -> None:
 def test_a_game_s_name_is_no_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     game, out = "pettingzoo:../../../outside", tmp_path / "a" / "b" / "out"
     drawn = {"step": [1], "iqm": [1.0], "low": [], "high": []}
+    profiles = {"levels": [0.0], "runs": {"ppo": [1.0]}}
     found = {
         "curves": {game: {"ppo": drawn}},
-        "games": {game: {"team_mean": {"profiles": {"levels": [0.0], "runs": {"ppo": [1.0]}}}}},
+        "games": {game: {"team_mean": {"better": [], "runs": {}, "profiles": profiles}}},
     }
     monkeypatch.setattr(compare, "compare", lambda runs: found)
     monkeypatch.setattr(compare, "marl_eval", lambda runs: {})
     monkeypatch.setattr(charts, "save", lambda figure, path: path.touch())
     compare.write_comparison(out, [])
     assert {path.name for path in out.iterdir()} == {
+        "index.html",
         "comparison.json",
         "marl_eval.json",
         "curves-pettingzoo-..-..-..-outside.png",

@@ -12,7 +12,7 @@ import coplay
 GROUPS = {
     "Train, play, measure": [
         *("train", "play", "episodes", "replay", "cross_play", "schelling"),
-        *("adapt", "compare"),
+        *("adapt", "compare", "report"),
         *("audit_seats", "audit_wiring", "check", "doctor"),
     ],
     "Packs of partners": ["make_partners", "select_partners", "show_partners"],
