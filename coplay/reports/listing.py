@@ -21,7 +21,7 @@ from coplay.training.run import RunFolder
 Overview = dict[str, Any]
 
 
-class Kind(NamedTuple):
+class FolderKind(NamedTuple):
     """A kind of folder. file: what tells it. describe: (game, in a few words)."""
 
     file: str
@@ -76,14 +76,14 @@ def _game(about: dict[str, Any], where: str) -> str:
 
 
 KINDS = {
-    "dataset": Kind("about.json", _dataset),
-    "model": Kind("config.json", _model),
-    "pack of partners": Kind("pack.json", _pack),
-    "audit": Kind("audit.json", _audit),
-    "adaptation": Kind("settings.json", _adaptation),
-    "comparison": Kind("comparison.json", _comparison),
+    "dataset": FolderKind("about.json", _dataset),
+    "model": FolderKind("config.json", _model),
+    "pack of partners": FolderKind("pack.json", _pack),
+    "audit": FolderKind("audit.json", _audit),
+    "adaptation": FolderKind("settings.json", _adaptation),
+    "comparison": FolderKind("comparison.json", _comparison),
 }
-"""Kind in words -> how it is known. Runs are told apart from models by what `config.json` says."""
+"""FolderKind in words -> how it is known. Runs are told apart from models by what `config.json` says."""
 WHOLE = ("run", "dataset", "model")
 """Kinds that hold nothing that is listed by itself."""
 
