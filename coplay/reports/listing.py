@@ -83,7 +83,7 @@ KINDS = {
     "adaptation": FolderKind("settings.json", _adaptation),
     "comparison": FolderKind("comparison.json", _comparison),
 }
-"""FolderKind in words -> how it is known. Runs are told apart from models by what `config.json` says."""
+"""Words -> how it is known. Runs are told apart from models by what `config.json` says."""
 WHOLE = ("run", "dataset", "model")
 """Kinds that hold nothing that is listed by itself."""
 
