@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from coplay.core.compilation import QUICK
 from coplay.core.errors import UserError
 from coplay.core.game import Game, State
 from coplay.core.group import Group, explain_all, notice_all
-from coplay.core.player import Insight, View
+from coplay.core.player import Insight, Memory, View
 from coplay.core.trajectory import seat_keys, seat_uniforms
 from coplay.games.adapters.worker_game import WorkerGame
 from coplay.matches.rollout import Table, new_table, seat_views
@@ -66,39 +66,62 @@ def play_steps(
     table: Table | None = None
     for episode in range(episodes):
         key, reset_key = jax.random.split(jax.random.key(seed + episode))
-        fresh = begin(game, groups, reset_key, copies=1)
-        if table is not None:
-            fresh = fresh._replace(
-                memory=table.memory,
-                episode=table.episode + 1,
-                last_action=table.last_action,
-                last_reward=table.last_reward,
-            )
-        table, over = fresh, False
+        table = next_table(begin(game, groups, reset_key, copies=1), table)
+        over = False
         while not over:
             key, step_key = jax.random.split(key)
             table, shown = step(game, groups, step_key, table)
-            found = _shown_step(game, groups, shown)
+            found = shown_step(game, groups, shown)
             over = found.over
             yield found
 
 
-def _step(
-    game: Game, groups: tuple[Group, ...], key: PRNGKeyArray, table: Table
-) -> tuple[Table, dict[str, Any]]:
-    """One step of the only copy, without a reset; and what a `Step` is made of."""
-    streams, before, goals = jnp.arange(game.seats), table.state, game.goals
-    step_key, act_key, choice_key = jax.random.split(key, 3)
+class Thought(NamedTuple):
+    """What all seats see, think and want to do in a step, of the only game copy.
+
+    views: [seat, copy, ...]. log_policy: log-probabilities of the actions. action: drawn by them.
+    memory, insights: one per group of players, as they decided.
+    """
+
+    views: View
+    log_policy: Float[Array, "seat copy action"]
+    action: Int[Array, "copy seat"]
+    memory: tuple[Memory, ...]
+    insights: tuple[Insight | None, ...]
+
+
+def think(
+    game: Game,
+    groups: tuple[Group, ...],
+    act_key: PRNGKeyArray,
+    choice_key: PRNGKeyArray,
+    table: Table,
+) -> Thought:
+    """What all seats think and draw, before anybody acts."""
+    streams = jnp.arange(game.seats)
     uniform = seat_uniforms(choice_key, streams, 1)
     keys = seat_keys(act_key, streams)
     views = seat_views(game, table.state, jax.vmap(game.observe)(table.state), table)
     logits, memory, insights = explain_all(game, groups, keys, views, table.memory)
     log_policy = categorical.log_policy(logits, views.observation.legal)
     action = categorical.sample(uniform, log_policy).T
+    return Thought(views, log_policy, action, memory, insights)
+
+
+def move(
+    game: Game,
+    groups: tuple[Group, ...],
+    key: PRNGKeyArray,
+    table: Table,
+    thought: Thought,
+    action: Int[Array, "copy seat"],
+) -> tuple[Table, dict[str, Any]]:
+    """One step of the only copy, without a reset; and what a `Step` is made of."""
+    before, goals = table.state, game.goals
     alive = jax.vmap(game.alive)(table.state)
-    state, outcome = jax.vmap(game.step)(jax.random.split(step_key, 1), table.state, action)
+    state, outcome = jax.vmap(game.step)(jax.random.split(key, 1), table.state, action)
     over = outcome.truncated | ~jnp.any(jax.vmap(game.alive)(state), axis=1)
-    memory = notice_all(game, groups, views, state, over, memory)
+    memory = notice_all(game, groups, thought.views, state, over, thought.memory)
     table = table._replace(
         state=state,
         memory=memory,
@@ -109,12 +132,12 @@ def _step(
         last_reward=jnp.where(alive, outcome.reward, table.last_reward),
     )
     return table, {
-        "views": views,
-        "probabilities": jnp.swapaxes(jnp.exp(log_policy), 0, 1),
+        "views": thought.views,
+        "probabilities": jnp.swapaxes(jnp.exp(thought.log_policy), 0, 1),
         "actions": action,
         "rewards": outcome.reward,
         "alive": alive,
-        "insights": insights,
+        "insights": thought.insights,
         "realised": None if goals is None else jax.vmap(goals.realised)(before, state)[0],
         "events": jax.vmap(game.events)(before, state)[0] if game.event_names else None,
         "over": over,
@@ -123,14 +146,32 @@ def _step(
     }
 
 
-def _shown_step(game: Game, groups: tuple[Group, ...], shown: dict[str, Any]) -> Step:
-    """What `_step` gave, without the axis of copies and seat by seat."""
+def _step(
+    game: Game, groups: tuple[Group, ...], key: PRNGKeyArray, table: Table
+) -> tuple[Table, dict[str, Any]]:
+    """Think and move."""
+    step_key, act_key, choice_key = jax.random.split(key, 3)
+    thought = think(game, groups, act_key, choice_key, table)
+    return move(game, groups, step_key, table, thought, thought.action)
+
+
+def next_table(fresh: Table, before: Table | None) -> Table:
+    """The table of an episode, with what players remember of the episode before."""
+    if before is None:
+        return fresh
+    return fresh._replace(
+        memory=before.memory,
+        episode=before.episode + 1,
+        last_action=before.last_action,
+        last_reward=before.last_reward,
+    )
+
+
+def shown_step(game: Game, groups: tuple[Group, ...], shown: dict[str, Any]) -> Step:
+    """What `move` gave, without the axis of copies and seat by seat."""
     state, following = shown.pop("states")
     shown = jax.device_get(shown)
-    insights: list[Insight | None] = [None] * game.seats
-    for group, found in zip(groups, shown["insights"], strict=True):
-        for row, seat in enumerate(group.seats):
-            insights[seat] = _of(found, row)
+    insights = by_seat(game, groups, shown["insights"])
     views = [_of(shown["views"], seat) for seat in range(game.seats)]
     parts = ("probabilities", "actions", "rewards", "alive")
     return Step(
@@ -145,6 +186,17 @@ def _shown_step(game: Game, groups: tuple[Group, ...], shown: dict[str, Any]) ->
         events=shown["events"],
         **{name: np.asarray(shown[name][0]) for name in parts},
     )
+
+
+def by_seat(
+    game: Game, groups: tuple[Group, ...], insights: tuple[Insight | None, ...]
+) -> list[Insight | None]:
+    """[seat] what each player thought, without the axis of copies; from what the groups gave."""
+    found: list[Insight | None] = [None] * game.seats
+    for group, thought in zip(groups, insights, strict=True):
+        for row, seat in enumerate(group.seats):
+            found[seat] = _of(thought, row)
+    return found
 
 
 def _of(tree: Any, row: int) -> Any:

@@ -90,7 +90,13 @@ def record_episodes(
 
     The same games are played as without recording. full_trees: keep every node of every tree.
     """
-    steps = list(play_steps(game, group_players(players), episodes, seed))
+    return records_of(
+        game, list(play_steps(game, group_players(players), episodes, seed)), full_trees
+    )
+
+
+def records_of(game: Game, steps: list[Step], full_trees: bool = False) -> list[EpisodeRecord]:
+    """The records of whole episodes that were played."""
     if not steps:
         raise UserError("no step was played")
     goals = _goals_in_hindsight(game, steps)
@@ -102,7 +108,7 @@ def record_episodes(
 
 def _rows_of_episodes(steps: list[Step]) -> Iterator[list[int]]:
     numbers = np.array([step.episode for step in steps])
-    for number in range(numbers.max() + 1):
+    for number in np.unique(numbers):
         yield np.flatnonzero(numbers == number).tolist()
 
 
@@ -136,6 +142,11 @@ def _episode(
     )
 
 
+def played_step(game: Game, step: Step) -> dict[str, Any]:
+    """The record of a step of an episode that goes on, in which goals are not known yet."""
+    return _step(game, step, np.full(game.seats, -1), full_trees=False)
+
+
 def _step(
     game: Game, step: Step, goals: Int[np.ndarray, " seat"], full_trees: bool
 ) -> dict[str, Any]:
@@ -153,33 +164,42 @@ def _step(
 
 def _seat(game: Game, step: Step, seat: int, goal: int, full_trees: bool) -> dict[str, Any]:
     """What one seat saw, thought, did and got in a step. What there is not is left out."""
-    alive = bool(step.alive[seat])
-    record: dict[str, Any] = {"alive": alive}
-    if not alive:
+    insight = step.insights[seat]
+    record = thinking(
+        bool(step.alive[seat]), step.views[seat], step.probabilities[seat], insight, full_trees
+    )
+    if not record["alive"]:
         return record
-    legal = np.asarray(step.views[seat].observation.legal)
-    record |= {
-        "legal": np.flatnonzero(legal).tolist(),
-        "policy": _numbers(step.probabilities[seat]),
-        "action": int(step.actions[seat]),
-        "reward": _numbers(step.rewards[seat]),
-        "view": _view(step.views[seat]),
-    }
+    record |= {"action": int(step.actions[seat]), "reward": _numbers(step.rewards[seat])}
     if goal >= 0:
         record["goal"] = goal
     if step.realised is not None and step.realised[seat] >= 0:
         record["realised"] = int(step.realised[seat])
     if step.events is not None:
         record["events"] = np.flatnonzero(step.events[seat]).tolist()
-    insight = step.insights[seat]
-    if insight is not None:
-        record |= _thought(insight, legal, step, seat, full_trees)
+    if insight is not None and insight.action is not None:
+        record["surprise"] = _surprise(insight.action, step, seat)
     return record
 
 
-def _thought(
-    insight: Insight, legal: np.ndarray, step: Step, seat: int, full_trees: bool
+def thinking(
+    alive: bool, view: View, probabilities: Any, insight: Insight | None, full_trees: bool = False
 ) -> dict[str, Any]:
+    """What one seat sees and thinks before it acts. view: without an axis of copies.
+    probabilities: [action] of what it does."""
+    if not alive:
+        return {"alive": False}
+    legal = np.asarray(view.observation.legal)
+    record = {
+        "alive": True,
+        "legal": np.flatnonzero(legal).tolist(),
+        "policy": _numbers(probabilities),
+        "view": _view(view),
+    }
+    return record | ({} if insight is None else _thought(insight, legal, full_trees))
+
+
+def _thought(insight: Insight, legal: np.ndarray, full_trees: bool) -> dict[str, Any]:
     """The parts of an insight that there are."""
     found: dict[str, Any] = {}
     if insight.value is not None:
@@ -188,7 +208,6 @@ def _thought(
         found["belief"] = _numbers(insight.belief)
     if insight.action is not None:
         found["predicted"] = _numbers(insight.action)
-        found["surprise"] = _surprise(insight.action, step, seat)
     if insight.plan is not None:
         found |= _planned(insight.plan, legal, full_trees)
     if insight.figures:
