@@ -17,6 +17,7 @@ LAYERS = (
     ("training",),
     ("evaluation",),
     ("reports",),
+    ("serve",),
     ("api", "bench", "reproduce", "cli"),
     ("__init__", "__main__"),
 )

@@ -21,7 +21,7 @@ from coplay.core.version import VERSION
 
 HOME = Path(__file__).parents[1]
 PROJECT = tomllib.loads((HOME / "pyproject.toml").read_text())["project"]
-EXTRAS = ("mctx", "pettingzoo", "jaxmarl")
+EXTRAS = ("mctx", "pettingzoo", "jaxmarl", "web")
 UNREACHABLE = (
     "No matching distribution",
     "Could not find a version",

@@ -61,6 +61,9 @@ COMMANDS = {
     "inspect": Command("inspect PART", "look at what such a model knows", "inspect"),
     "watch": Command("watch RUN", "look at an episode, in the terminal or as a GIF", "watch"),
     "report": Command("report RUN", "the page of a run: curves, metrics, how to go on", "report"),
+    "serve": Command(
+        "serve [FOLDER]", "runs in the browser, live; people in the seats of a game", "serve"
+    ),
     "audit": Command(
         "audit seats|wiring",
         "prove that seats are treated alike, that every part of a learner acts",

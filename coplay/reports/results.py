@@ -25,7 +25,7 @@ from coplay.reports.episode import frames, terminal, write_gif, write_mp4
 from coplay.reports.replay import Order, Replay, make_replay
 from coplay.reports.run_page import write_run_page
 from coplay.training.players import make_player
-from coplay.training.records import read_rows
+from coplay.training.records import last_rows, read_rows
 from coplay.training.run import Run, RunFolder, load_run
 from coplay.training.seating import split_seating
 from coplay.training.trainer import Watcher
@@ -264,12 +264,11 @@ def _overview(folder: RunFolder) -> dict[str, Any]:
     settings = read_field(about, "run", dict, where)
     seating = read_field(settings, "seating", str, where)
     seeds, steps = (read_field(settings, name, int, where) for name in ("seeds", "steps"))
-    rows = read_rows(folder.metrics_file)
-    for row in rows[-seeds:]:
+    last = last_rows(folder.metrics_file)
+    for row in last[:1]:
         read_field(row, "step", int, str(folder.metrics_file))
     summary = folder.read_summary()
     finished = summary is not None and summary["steps"] >= steps
-    last = [row for row in rows if row.get("step") == rows[-1]["step"]]
     means = [row["team_mean"] for row in last if isinstance(row.get("team_mean"), int | float)]
     mean = sum(means) / len(means) if means else None
     if summary is not None and finished:
@@ -281,7 +280,7 @@ def _overview(folder: RunFolder) -> dict[str, Any]:
         "seating": seating or f"{player} in every seat",
         "seeds": seeds,
         # Rows become rarer with time; the last one may be behind the last checkpoint.
-        "step": max(rows[-1]["step"] if rows else 0, folder.checkpoints().last_step()),
+        "step": max(last[0]["step"] if last else 0, folder.checkpoints().last_step()),
         "steps": steps,
         "finished": finished,
         "team_mean": mean,

@@ -7,6 +7,7 @@ up there compares, and cuts off what came later.
 
 import hashlib
 import json
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,8 @@ from coplay.core.reading import MOST_ROWS, open_file
 from coplay.core.version import VERSION
 
 HISTORY = "history.jsonl"
+END = 1 << 20
+"""Bytes at the end of a record that hold its last rows."""
 
 
 class Record:
@@ -131,6 +134,25 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
             except ValueError:
                 continue
     return rows
+
+
+def last_rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of the last step of a record, from the end of the file alone."""
+    if not path.exists():
+        return []
+    with open_file(path, MOST_ROWS) as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - END))
+        lines = file.read().splitlines()
+    rows: list[dict[str, Any]] = []
+    for line in reversed(lines):
+        try:
+            row = row_of(line)
+        except ValueError:
+            continue
+        if rows and row.get("step") != rows[-1].get("step"):
+            break
+        rows.append(row)
+    return rows[::-1]
 
 
 def note_in_history(folder: Path, event: str, step: int, **more: Any) -> None:

@@ -9,11 +9,12 @@ from coplay.matches.episodes import play_steps
 from coplay.matches.guest_game import GuestGame
 from coplay.training.players import make_player
 
-GAME = coplay.make_game("matrix:prisoners-dilemma", players=3, rounds=3)
+GAME = coplay.make_game("matrix:public-goods", players=3, rounds=3)
 
 
 def test_without_people_the_same_games_are_played() -> None:
-    players = [make_player(entry, GAME) for entry in ("random", "tit-for-tat", "random")]
+    entries = "random", next(iter(GAME.scripted)), "random"
+    players = [make_player(entry, GAME) for entry in entries]
     expected = list(play_steps(GAME, group_players(players), episodes=2, seed=4))
     guests = GuestGame(GAME, players, seed=4)
     found = []

@@ -1,6 +1,7 @@
 """Datasets of what was played step by step are those of `coplay collect`."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from coplay.matches.episodes import play_steps
 from coplay.matches.played_dataset import GrowingDataset, check_keepable
 from coplay.training.players import make_player
 
-GAME = coplay.make_game("stag-hunt", height=3, width=3, players=3, hares=2, horizon=6)
+GAME: Any = coplay.make_game("stag-hunt", height=3, width=3, players=3, hares=2, horizon=6)
 ENTRIES = ["human", "nh", "human"]
 
 

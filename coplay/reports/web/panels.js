@@ -107,8 +107,9 @@ function predictions(replay, view) {
   for (const [index, other] of coPlayers(replay, seat)) {
     const theirs = step.seats[other];
     if (!theirs.alive) continue;
-    const surprise = record.surprise[index];
-    parts.push(html("h3", {}, who(replay, other, false), html("span", {
+    // A step that is not played yet has surprised nobody.
+    const surprise = record.surprise?.[index] ?? null;
+    parts.push(html("h3", {}, who(replay, other, false), surprise === null ? null : html("span", {
       class: surprise > replay.surprising ? "" : "faint" },
     `surprise ${number(surprise)}` + (surprise > replay.surprising ? " ⚠" : ""))));
     const rows = record.predicted[index].map((share, action) => ({ name: replay.actions[action],
@@ -153,6 +154,7 @@ function branch(replay, [action, visits, q, prior, below]) {
 
 function policy(replay, view) {
   const { seat, record } = view;
+  if (!record.policy) return null;
   const rows = record.legal.map((action) => ({ name: replay.actions[action],
     share: record.policy[action], text: number(record.policy[action]),
     chosen: action === record.action }));
@@ -178,6 +180,7 @@ function ownCurve(replay, view, name, value, values) {
 
 function ownView(replay, view) {
   const seen = view.record.view;
+  if (!seen) return null;
   const parts = [];
   if (seen.planes) {
     const [rows, columns] = seen.size;
