@@ -123,7 +123,7 @@ async def _seated(socket: WebSocket, sitting: Sitting) -> Chair | None:
             tasks.cancel_scope.cancel()
     except* (WebSocketDisconnect, RuntimeError):
         if found is not None:
-            sitting.leave(found)
+            sitting.leave(found, found.news)
         found = None
     finally:
         sitting.visitors.discard(news.put_nowait)
@@ -132,11 +132,12 @@ async def _seated(socket: WebSocket, sitting: Sitting) -> Chair | None:
 
 async def _play(socket: WebSocket, sitting: Sitting, chair: Chair) -> None:
     """A person in a seat: what it says is heard, and what it is told is sent."""
-    await socket.send_text(json.dumps({"kind": "sat", "seat": chair.seat}))
+    news = chair.news
 
     async def tell(scope: anyio.CancelScope) -> None:
         with suppress(WebSocketDisconnect, RuntimeError):
-            while (text := await chair.news.get()) is not None:
+            await socket.send_text(json.dumps({"kind": "sat", "seat": chair.seat}))
+            while (text := await news.get()) is not None:
                 await socket.send_text(text)
             await socket.close(1013)
         scope.cancel()
@@ -149,4 +150,4 @@ async def _play(socket: WebSocket, sitting: Sitting, chair: Chair) -> None:
                     sitting.hear(chair, received(await socket.receive_text()))
             tasks.cancel_scope.cancel()
     finally:
-        sitting.leave(chair)
+        sitting.leave(chair, news)

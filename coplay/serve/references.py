@@ -1,8 +1,10 @@
 """What other players get in the seats of people, to stand beside what people get."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
+from coplay.core.errors import UserError
 from coplay.core.game import Game
 from coplay.core.group import group_players
 from coplay.matches.match import play_match
@@ -48,6 +50,8 @@ def measure_all(
     for number, name in enumerate(names):
         if stopped():
             return
-        found = [*found, measured(game, entries, name, EPISODES, greedy)]
+        # A player that cannot sit there is left out.
+        with suppress(UserError, RuntimeError, MemoryError):
+            found = [*found, measured(game, entries, name, EPISODES, greedy)]
         left = len(names) - number - 1
         tell({"kind": "references", "players": found, "left": left})

@@ -47,11 +47,21 @@ class Chair:
         self.news: asyncio.Queue[str | None] = asyncio.Queue(WAITING)
 
     def is_free(self, key: str) -> bool:
-        """Whether a browser may sit here: nobody does, it held the seat before, or whoever did has
-        been gone for long."""
-        if self.there:
-            return False
-        return not self.key or self.key == key or time.monotonic() - self.since > HELD
+        """Whether a browser may sit here: nobody does, it has the seat itself, or whoever had it
+        has been gone for long."""
+        if not self.key or self.key == key:
+            return True
+        return not self.there and time.monotonic() - self.since > HELD
+
+    def put(self, text: str | None) -> None:
+        """Something to be sent; None: the connection is to end. Who does not keep up is sent away,
+        and comes again."""
+        try:
+            self.news.put_nowait(text)
+        except asyncio.QueueFull:
+            while not self.news.empty():
+                self.news.get_nowait()
+            self.news.put_nowait(None)
 
 
 class Sitting:
@@ -80,11 +90,13 @@ class Sitting:
             raise UserError("that is no seat for a person")
         if not chair.is_free(key):
             raise UserError(f"seat {seat} is taken")
-        if chair.key and chair.key != key:
-            self._restart = True  # the game of somebody else is not gone on with
         if chair.key != key:
-            chair.thinking = False
-        chair.key, chair.there, chair.ready = key, True, True
+            self._restart = bool(chair.key)  # the game of somebody else is not gone on with
+            chair.thinking, chair.ready = False, True
+        if chair.there:
+            chair.put(json.dumps({"kind": "elsewhere"}))
+            chair.put(None)
+        chair.key, chair.there = key, True
         chair.news = asyncio.Queue(WAITING)
         for news in (*self.news, *self.lasting.values()):
             self._tell(chair, news)
@@ -92,8 +104,10 @@ class Sitting:
         self._moved.set()
         return chair
 
-    def leave(self, chair: Chair) -> None:
-        """Somebody's connection is gone."""
+    def leave(self, chair: Chair, news: Any) -> None:
+        """A connection is gone. news: what it was told by; another one may have taken over."""
+        if chair.news is not news:
+            return
         chair.there, chair.since = False, time.monotonic()
         self.tell_who()
         self._moved.set()
@@ -144,12 +158,7 @@ class Sitting:
         if not chair.there:
             return
         told = self.game.told(news, chair.seat, chair.thinking and self.allow_thinking)
-        try:
-            chair.news.put_nowait(json.dumps(told))
-        except asyncio.QueueFull:  # it does not keep up: it is sent away, and comes again
-            while not chair.news.empty():
-                chair.news.get_nowait()
-            chair.news.put_nowait(None)
+        chair.put(json.dumps(told))
 
     def _tell_all(self, news: dict[str, Any]) -> None:
         self.news.append(news)

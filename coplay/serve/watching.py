@@ -5,6 +5,7 @@ import json
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import anyio
@@ -35,7 +36,7 @@ def watching_app(root: Path) -> Starlette:
     }
 
     async def front(request: Request) -> Response:
-        return shell(f"Runs in {root}", "list", {"folder": str(root)})
+        return shell(f"Runs in {root.name}", "list", {"folder": root.name})
 
     async def run(request: Request) -> Response:
         name = request.path_params["name"]
@@ -125,8 +126,6 @@ def static(served: dict[str, str]) -> Any:
 def shell(title: str, page: str, about: dict[str, str]) -> Response:
     """A page without content: its script fetches and draws it. about: what the script is told."""
     told = "".join(f' data-{name}="{html.escape(value)}"' for name, value in about.items())
-    parts = {"title": html.escape(shown_in_line(title)), "page": page, "told": told}
-    text = own_text("shell.html")
-    for name, part in parts.items():
-        text = text.replace(f"{{{name}}}", part)
-    return HTMLResponse(text)
+    template = Template(own_text("shell.html"))
+    words = html.escape(shown_in_line(title))
+    return HTMLResponse(template.substitute(title=words, page=page, told=told))

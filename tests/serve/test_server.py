@@ -1,9 +1,12 @@
 """Starting the server."""
 
+import importlib.util
 import socket
+from pathlib import Path
 
 import pytest
 
+from coplay.cli.main import run
 from coplay.core.errors import UserError
 from coplay.serve.server import address, listening
 
@@ -23,3 +26,34 @@ def test_the_address_is_one_to_open() -> None:
     assert address("127.0.0.1", 8642) == "http://127.0.0.1:8642/"
     assert address("0.0.0.0", 80, "abc") == "http://localhost:80/?token=abc"
     assert address("::1", 80) == "http://[::1]:80/"
+
+
+def test_wrong_arguments_are_said_in_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words, said in (
+        ([f"{tmp_path}/nothing"], "there is no folder"),
+        ([str(tmp_path), "--port", "70000"], "a port is a number from 0 to 65535"),
+        ([str(tmp_path), "--seat", "1"], "holds no run"),
+        ([str(tmp_path), "--seat", "1", "--seating", "human,ns"], "not both"),
+        (["--seating", "ns,ns,ns,ns"], "write human for each seat of a person"),
+        (["--seating", "human,ns"], "has 4 seats"),
+        (["--game", "hidden-kind", "--seating", "human,x"], "unknown player 'x'"),
+        ([str(tmp_path), "--host", "0.0.0.0", "--token", "short"], "at least 16"),
+    ):
+        assert run(["serve", *words]) == 2, words
+        assert said in capsys.readouterr().err
+
+
+def test_without_the_extra_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    found = importlib.util.find_spec
+
+    def missing(name: str) -> object:
+        return None if name == "uvicorn" else found(name)
+
+    monkeypatch.setattr(importlib.util, "find_spec", missing)
+    assert run(["serve", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert "needs uvicorn, which is not installed: pip install -e '.[web]'" in said

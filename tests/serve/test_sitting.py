@@ -118,12 +118,18 @@ def test_seats_are_held_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
         for seat, words in ((0, "seat 0 is taken"), (1, "no seat for"), ("0", "no seat for")):
             with pytest.raises(UserError, match=words):
                 sitting.sit(seat, "third-browser")
-        sitting.leave(one)
+        sitting.leave(one, one.news)
         with pytest.raises(UserError, match="taken"):
             sitting.sit(0, "third-browser")
         sitting.sit(0, "first-browser")
         assert (await next_of(one, "begin"))["for"] == 0, "who comes back sees the game"
-        sitting.leave(one)
+        before = one.news
+        sitting.sit(0, "first-browser")  # a second window, or a connection that broke unnoticed
+        *_, last, end = [before.get_nowait() for _ in range(before.qsize())]
+        assert last == '{"kind": "elsewhere"}' and end is None
+        sitting.leave(one, before)
+        assert one.there, "the first window cannot give the seat up any more"
+        sitting.leave(one, one.news)
         monkeypatch.setattr(sitting_module, "HELD", -1.0)
         sitting.sit(0, "third-browser")
         await next_of(two, "begin")

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import coplay
 from coplay.matches.dataset import load_dataset
 from coplay.matches.played_dataset import GrowingDataset
@@ -14,7 +16,7 @@ GAME: Any = coplay.make_game("matrix:prisoners-dilemma", players=2, rounds=2)
 ENTRIES = [HUMAN, "tit-for-tat"]
 
 
-def test_a_game_is_told_kept_and_compared(tmp_path: Path) -> None:
+def test_a_game_is_told_and_kept(tmp_path: Path) -> None:
     out = tmp_path / "human"
     kept = GrowingDataset(out, GAME.name, GAME.config, ENTRIES, seed=0)
     table = GuestTable(GAME, [None, make_player("tit-for-tat", GAME)], ENTRIES, 0, kept)
@@ -39,6 +41,10 @@ def test_a_game_is_told_kept_and_compared(tmp_path: Path) -> None:
     dataset = load_dataset(out)
     assert dataset.kinds == (HUMAN, "tit-for-tat")
     assert dataset.episodes.action[0].tolist() == [[1, 0], [1, 1]]
+
+
+@pytest.mark.slow
+def test_others_are_measured_in_the_seat_of_a_person() -> None:
     names = candidates(GAME, ENTRIES)
     assert "always-defect" in names and HUMAN not in names
     found = measured(GAME, ENTRIES, "always-defect", episodes=2)

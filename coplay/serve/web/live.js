@@ -22,11 +22,15 @@ class Connection {
     };
     this.socket.onmessage = (event) => this.take(JSON.parse(event.data));
     this.socket.onclose = () => {
+      if (this.ended) return;
       this.sign.textContent = "The server does not answer. Trying again …";
       setTimeout(() => this.open(), this.wait);
       this.wait = Math.min(10000, 2 * this.wait);
     };
   }
+
+  // Come back no more.
+  end() { this.ended = true; }
 
   say(message) {
     if (this.socket.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message));

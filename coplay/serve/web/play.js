@@ -10,11 +10,14 @@ sessionStorage.setItem("key", key);
 
 const connection = new Connection("/seat", take);
 document.addEventListener("keydown", onKey);
+document.addEventListener("keyup", (event) => {
+  if (event.key === " " && event.target.dataset?.action !== undefined) event.preventDefault();
+});
 
 function take(news) {
   const way = { about: takeAbout, who: takeWho, sat: takeSat, refused: takeRefused, begin: takeBegin,
     step: takeStep, end: (one) => { shown.end = one; }, references: (one) => { shown.references = one; },
-    failed: (one) => { shown.trouble = one.words; } };
+    elsewhere: takeElsewhere, failed: (one) => { shown.trouble = one.words; } };
   way[news.kind]?.(news);
   draw();
 }
@@ -32,6 +35,11 @@ function takeSat(news) {
   shown.trouble = "";
   sessionStorage.setItem("seat", String(news.seat));
   shown.seen ??= shown.about.seats.findIndex((seat) => !seat.person);
+}
+
+function takeElsewhere() {
+  connection.end();
+  shown.trouble = "Your seat is played in another window. Reload this page to play here.";
 }
 
 function takeRefused(news) {
@@ -106,7 +114,9 @@ function keysOf(about) {
 function onKey(event) {
   if (event.ctrlKey || event.altKey || event.metaKey || !shown.about || shown.seat === null) return;
   const pressable = ["BUTTON", "SUMMARY", "SELECT", "INPUT", "A"].includes(event.target.tagName);
-  if (pressable && (event.key === " " || event.key === "Enter")) return;
+  // On an action's button the space bar is a key like others; Enter presses the button.
+  const acts = event.target.dataset?.action !== undefined;
+  if (pressable && (event.key === "Enter" || (event.key === " " && !acts))) return;
   if (event.key === "Enter" && shown.end) {
     again();
   } else {
