@@ -61,32 +61,51 @@ function drawRows() {
   const found = shown.runs.filter((run) => words.every((word) => text(run).includes(word)));
   count.textContent = shown.runs.length === 0 ? "There is no run here yet."
     : `${found.length} of ${shown.runs.length} runs`;
-  const focused = document.activeElement?.dataset?.run;
-  rows.replaceChildren(...found.map(row));
-  if (focused !== undefined) {
-    [...rows.querySelectorAll("input")].find((input) => input.dataset.run === focused)?.focus();
-  }
+  const made = found.map(row);
+  const same = made.length === rows.childNodes.length && made.every((one, at) => one === rows.childNodes[at]);
+  if (!same) rows.replaceChildren(...made);
 }
 
+// Rows stay where they are, and only what is different changes: nothing moves under a mouse.
+const ROWS = new Map();
+
 function row(run) {
+  if (!ROWS.has(run.name)) {
+    const tick = html("input", { type: "checkbox", "aria-label": `compare ${run.run}`,
+      onchange: (event) => toggle(run.name, event.target.checked) });
+    const cells = Object.fromEntries(HEADS.map((head) => [head, html("td", { "data-head": head,
+      class: NUMBERS.includes(head) ? "number" : null })]));
+    cells.compare.append(tick);
+    ROWS.set(run.name, { tick, cells, told: {}, node: html("tr", {}, Object.values(cells)) });
+  }
+  const { tick, cells, told, node } = ROWS.get(run.name);
   const chosen = shown.ticked.includes(run.name);
-  const full = shown.ticked.length >= MOST && !chosen;
-  const tick = html("input", { type: "checkbox", checked: chosen, "data-run": run.name,
-    disabled: full || run.address === null || run.damaged !== null, "aria-label": `compare ${run.run}`,
-    onchange: (event) => toggle(run.name, event.target.checked) });
+  tick.checked = chosen;
+  tick.disabled = (shown.ticked.length >= MOST && !chosen) || run.address === null || run.damaged !== null;
+  for (const [head, [made, ...from]] of Object.entries(contents(run))) {
+    const key = JSON.stringify(from);
+    if (told[head] === key) continue;
+    told[head] = key;
+    cells[head].replaceChildren(made());
+  }
+  return node;
+}
+
+// What stands in each cell: how it is made, and what from.
+function contents(run) {
   const amount = (value) => (value === null ? "" : value.toLocaleString("en-GB"));
-  const cells = {
-    compare: tick,
-    run: run.address && !run.damaged ? html("a", { href: run.address }, run.run) : run.run,
-    player: run.player ?? "", game: run.game ?? "",
-    seating: run.damaged ? html("span", { class: "note" }, run.damaged) : run.seating,
-    seeds: amount(run.seeds),
-    steps: run.damaged ? "" : progress(run, amount),
-    state: html("span", { class: `badge ${run.state}` }, run.state),
-    "team mean": run.team_mean === null ? "–" : run.team_mean.toFixed(3),
+  const plain = (value) => [() => value ?? "", value];
+  const link = run.address && !run.damaged;
+  return {
+    run: [() => (link ? html("a", { href: run.address }, run.run) : run.run), run.run, link],
+    player: plain(run.player), game: plain(run.game),
+    seating: [() => (run.damaged ? html("span", { class: "note" }, run.damaged) : run.seating), run.damaged,
+      run.seating],
+    seeds: plain(amount(run.seeds)),
+    steps: [() => (run.damaged ? "" : progress(run, amount)), run.step, run.steps, run.finished],
+    state: [() => html("span", { class: `badge ${run.state}` }, run.state), run.state],
+    "team mean": plain(run.team_mean === null ? "–" : run.team_mean.toFixed(3)),
   };
-  return html("tr", {}, HEADS.map((head) => html("td", { "data-head": head,
-    class: NUMBERS.includes(head) ? "number" : null }, cells[head])));
 }
 
 function progress(run, amount) {
