@@ -56,9 +56,8 @@ def test_curves_grow_while_they_are_watched(browser: Any, tmp_path: Path) -> Non
         page = opened(browser, where)
         page.wait_for_selector(".runs tbody tr >> nth=1")
         assert NAME in page.inner_text(".runs")
-        for box in page.query_selector_all(".runs input"):
-            box.focus()
-            page.keyboard.press("Space")
+        for number in range(2):
+            page.locator(".runs input").nth(number).press("Space")
         legend = page.locator("#compared .legend")
         legend.get_by_text("first").wait_for()
         assert "step 20" in legend.inner_text() and NAME in legend.inner_text()

@@ -58,7 +58,8 @@ function take(news) {
 function drawRows() {
   const words = shown.filter.toLowerCase().split(/\s+/).filter((word) => word);
   const text = (run) => [run.run, run.player, run.game, run.seating, run.state].join(" ").toLowerCase();
-  const found = shown.runs.filter((run) => words.every((word) => text(run).includes(word)));
+  const found = shown.runs.filter((run) => words.every((word) => text(run).includes(word)))
+    .sort((one, other) => (other.state === "running") - (one.state === "running"));
   count.textContent = shown.runs.length === 0 ? "There is no run here yet."
     : `${found.length} of ${shown.runs.length} runs`;
   const made = found.map(row);
