@@ -54,7 +54,7 @@ def playing_app(
             await socket.close(1013)
             return
         await socket.accept()
-        await socket.send_json({"kind": "about", "thinking": allow_thinking} | game.about)
+        await socket.send_json(game.about | {"kind": "about", "thinking": allow_thinking})
         with suppress(WebSocketDisconnect, RuntimeError):
             chair = await _seated(socket, sitting)
             if chair is not None:

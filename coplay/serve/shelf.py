@@ -40,6 +40,12 @@ class Shelf:
 
     def refresh(self) -> bool:
         """Look again; whether anything is different."""
+        try:
+            return self._refresh()
+        except OSError:  # something was removed while it was looked at: the next look will do
+            return False
+
+    def _refresh(self) -> bool:
         now, pages = time.monotonic(), self.pages
         if now - self._scanned >= RESCAN:
             found = [run for run in find_runs(self.root) if is_below(run.path, self.root)]

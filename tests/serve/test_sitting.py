@@ -17,7 +17,7 @@ class Counting:
     people = (0, 2)
 
     def __init__(self) -> None:
-        self.about = {"game": "counting"}
+        self.about = {"game": "counting", "kind": "replay"}
         self.played: list[dict[int, int]] = []
         self.games = 0
 
