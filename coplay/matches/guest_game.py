@@ -59,6 +59,8 @@ class GuestGame:
         self._new = jax.jit(new_table, static_argnames="copies", compiler_options=QUICK)
         self._think = jax.jit(think, compiler_options=QUICK)
         self._move = jax.jit(move, compiler_options=QUICK)
+        # As one program: outside every array would be a call of its own.
+        self._only = jax.jit(lambda tree: jax.tree.map(lambda x: x[0], tree))
 
     def begin(self) -> None:
         """Begin an episode. One that was not finished is as if it had not been played."""
@@ -84,7 +86,7 @@ class GuestGame:
     @property
     def state(self) -> State:
         """The state of the game."""
-        return jax.tree.map(lambda x: x[0], self._table.state)
+        return self._only(self._table.state)
 
     @property
     def alive(self) -> Bool[np.ndarray, " seat"]:

@@ -63,15 +63,19 @@ def playing_app(
     @asynccontextmanager
     async def living(app: Starlette) -> AsyncIterator[None]:
         task = asyncio.create_task(_run(sitting))
-        stopped = threading.Event()
-        if measure is not None:
-            loop = asyncio.get_running_loop()
+        loop, stopped = asyncio.get_running_loop(), threading.Event()
 
-            def tell(news: dict[str, Any]) -> None:
-                if not stopped.is_set():
-                    loop.call_soon_threadsafe(sitting.tell_lasting, news)
+        def tell(news: dict[str, Any]) -> None:
+            if not stopped.is_set():
+                loop.call_soon_threadsafe(sitting.tell_lasting, news)
 
+        def begin() -> None:
+            # Once, and not before the first game is over: it would slow the players down.
+            sitting.after_game = lambda: None
             threading.Thread(target=measure, args=(tell, stopped.is_set), daemon=True).start()
+
+        if measure is not None:
+            sitting.after_game = begin
         yield
         stopped.set()
         task.cancel()

@@ -67,7 +67,7 @@ class Chair:
 class Sitting:
     """One game after the other with the same people.
 
-    allow_thinking: people may see what the others think.
+    allow_thinking: people may see what the others think. after_game: is called after each game.
     """
 
     def __init__(self, game: PeoplesGame, allow_thinking: bool = True):
@@ -78,6 +78,7 @@ class Sitting:
         self.news: list[dict[str, Any]] = []  # of the present game, for who comes back
         self.lasting: dict[str, dict[str, Any]] = {}
         self.playing = False
+        self.after_game: Callable[[], None] = lambda: None
         self._moved = asyncio.Event()
         self._restart = False
 
@@ -199,6 +200,7 @@ class Sitting:
             chair.ready = False
         self._tell_all(await asyncio.to_thread(self.game.end))
         self.tell_who()
+        self.after_game()
 
     async def _until(self, met: Callable[[], bool]) -> None:
         while not met():

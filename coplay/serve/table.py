@@ -57,8 +57,8 @@ class GuestTable:
 
     def warm_up(self) -> None:
         """Compile everything, so that nobody waits at the first move."""
-        self.guests.begin()
-        self.guests.step({seat: self.legal(seat)[0] for seat in self.people})
+        self.begin()
+        self.step({seat: self.legal(seat)[0] for seat in self.people})
 
     def begin(self) -> dict[str, Any]:
         """Begin a game, and what is told of it."""
