@@ -106,7 +106,7 @@ class GuestTable:
                 one if thinking or number == seat else {"alive": one["alive"]}
                 for number, one in enumerate(news["thoughts"])
             ]
-        if "seats" in news:
+        if news["kind"] == "step":
             found["seats"] = [
                 one
                 if thinking or number == seat

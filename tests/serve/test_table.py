@@ -29,6 +29,9 @@ def test_a_game_is_told_and_kept(tmp_path: Path) -> None:
     assert seen[1] == {"alive": True} and "legal" in seen[0]
     assert table.told(begun, 0, thinking=True) == begun
 
+    who = {"kind": "who", "seats": [{"seat": 0, "taken": True}], "awaited": []}
+    assert table.told(who, 1, thinking=False) == who
+
     first = table.step({0: 1})
     assert [seat["action"] for seat in first["seats"]] == [1, 0] and not first["over"]
     told = table.told(first, 0, thinking=False)
