@@ -1,6 +1,7 @@
 """The server in a real browser: live curves, a person's moves, two people, a stranger's page."""
 
 import importlib.util
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -79,8 +80,7 @@ def test_curves_grow_while_they_are_watched(browser: Any, tmp_path: Path) -> Non
         assert page.wrong == []
 
         page.goto(f"{where}run/stranger.html")
-        page.wait_for_function("document.getElementById('told').textContent.split(' ').length > 2")
-        assert page.inner_text("#told") == "no-fetch no-socket no-storage"
+        page.get_by_text("no-fetch no-socket no-storage").wait_for()
 
 
 def game(players: int) -> Any:
@@ -113,10 +113,7 @@ def test_a_person_plays_and_is_recorded(browser: Any, tmp_path: Path) -> None:
                 page.keyboard.press(keys.get(name, "Space" if name == "space" else name))
             else:
                 button.click()
-            page.wait_for_function(
-                "document.querySelector('#end') || "
-                "document.querySelector('#status').textContent === 'Your move.'"
-            )
+            page.locator("#end, #status:text-is('Your move.')").first.wait_for()
         page.locator("#beside").wait_for()
         page.get_by_text("In your seat, with the same co-players").wait_for()
         assert page.evaluate("document.documentElement.scrollWidth") <= 400
@@ -147,9 +144,8 @@ def test_two_people_in_two_seats(browser: Any) -> None:
         assert "so far" in two.inner_text(".seats") and "Your move." in two.inner_text("#status")
         two.locator(".actions button:not([disabled])").first.click()
         for page in (one, two):
-            page.wait_for_function(
-                "document.querySelectorAll('.seats td:nth-child(2)')[1].textContent"
-            )
+            did = page.locator(".seats tr").nth(2).locator("td").nth(1)
+            did.filter(has_text=re.compile(r"\w")).wait_for()
         one.reload()
         one.get_by_text("Your move.").wait_for()
         assert one.locator("text=take seat").count() == 0, "the seat is kept over a reload"
