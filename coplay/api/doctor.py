@@ -23,6 +23,7 @@ EXTRAS = {
     "mctx": "another backend of the search",
     "jaxmarl": "JaxMARL's games: MPE, SMAX, Overcooked, …",
     "pettingzoo": "environments of PettingZoo, in worker processes",
+    "web": "coplay serve: runs and seats in the browser",
     "docs": "building this site",
     "dev": "running the tests",
 }
