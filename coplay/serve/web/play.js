@@ -299,9 +299,10 @@ function thoughts() {
   return [who, ...panels(game, view)];
 }
 
+function games(count) { return `${count} game${count === 1 ? "" : "s"}`; }
+
 function endCard() {
   const { end, about } = shown;
-  const games = `${end.number} game${end.number === 1 ? "" : "s"}`;
   const rows = about.seats.map((seat, index) => html("tr", {},
     html("td", { class: "named" }, disc(index, seat.colour), index === shown.seat ? "you" : seat.player),
     html("td", { class: "number" }, number(end.rewards[index])),
@@ -309,7 +310,7 @@ function endCard() {
   const waits = (shown.who?.seats ?? []).find((seat) => seat.seat === shown.seat)?.ready;
   return html("section", { class: "card", id: "end" }, html("h2", {}, "How it went"),
     html("table", { class: "seats" }, html("tr", {}, html("th", {}, "player"),
-      html("th", { class: "number" }, "this game"), html("th", { class: "number" }, `mean of ${games}`)), ...rows),
+      html("th", { class: "number" }, "this game"), html("th", { class: "number" }, `mean of ${games(end.number)}`)), ...rows),
     beside(), end.unrecorded ? html("p", { class: "trouble" }, end.unrecorded) : null,
     html("p", { class: "controls" },
       html("button", { id: "again", "data-focus": "again", disabled: waits, onclick: again },
@@ -318,18 +319,19 @@ function endCard() {
         "replay of this game, with what the others thought") : null));
 }
 
-// The person's mean reward beside that of players in the same seat with the same co-players.
+// The mean reward of people in the seat beside that of players there, with the same co-players.
 function beside() {
   const { references, end, seat } = shown;
   if (!references) return html("p", { class: "faint" }, "What other players get in your seat is being played …");
-  const rows = [{ name: "you", value: end.means[seat], games: end.number, chosen: true },
+  const rows = [{ name: "people", value: end.means[seat], chosen: true },
     ...references.players.map((one) => ({ name: one.player, value: one.seats[seat].reward,
-      error: one.seats[seat].stderr, games: one.episodes }))].sort((one, other) => other.value - one.value);
+      error: one.seats[seat].stderr }))].sort((one, other) => other.value - one.value);
   const low = Math.min(0, ...rows.map((row) => row.value)), high = Math.max(1e-9, ...rows.map((row) => row.value));
   return html("div", { id: "beside" }, html("h3", {}, "In your seat, with the same co-players"),
     bars(rows.map((row) => ({ name: row.name, share: (row.value - low) / (high - low), text: number(row.value),
-      more: row.error === undefined ? `${row.games}` : `± ${number(row.error)}`, chosen: row.chosen })),
+      more: row.error === undefined ? "" : `± ${number(row.error)}`, chosen: row.chosen })),
     ["player", "mean reward", "", "error"]),
-    html("p", { class: "faint" }, `You: ${end.number} games. Others: ${references.players[0]?.episodes ?? 0} games each, ` +
+    html("p", { class: "faint" }, `People: ${games(end.number)} since the server began. Others: ` +
+      `${games(references.players[0]?.episodes ?? 0)} each, ` +
       "with the standard error." + (references.left ? ` ${references.left} more are being played …` : "")));
 }
