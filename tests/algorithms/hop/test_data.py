@@ -26,6 +26,7 @@ def replay() -> ReplayRows:
         context=jnp.asarray(number[:, [2, 0]])[..., None].astype(jnp.float32),
         policy=jnp.asarray(number[:, [2, 0]])[..., None].astype(jnp.float32),
         target=jnp.asarray(number[:, [2, 0]]).astype(jnp.float32),
+        prototype=jnp.asarray(number[:, [2, 0]])[..., None],
     )
 
 
