@@ -95,9 +95,9 @@ def cautious_search(
     found, grown = search_trees(AssumedFirst(simulator), game, config, state, assumed, seed)
     own_legal = views.legal[:, 0].reshape(trees, -1, views.legal.shape[-1])[0]
     plan = plan_of(found, grown, own_legal, trees)
-    q = found.q.reshape(trees, *own_legal.shape)
-    seen = found.visits.reshape(q.shape) > 0
-    q = jnp.where(seen, q, plan.q)
+    q, visits = (x.reshape(trees, *own_legal.shape) for x in (found.q, found.visits))
+    joint = jnp.where(other_side, first, -1).reshape(trees, *own_legal.shape[:1], -1)
+    q = by_joint_action(q, visits > 0, joint, plan.q)
     weight = chance / jnp.maximum(jnp.sum(chance, axis=0), 1e-30)
     usual = jnp.sum(weight[..., None] * q, axis=0)
     table = trust * usual + (1.0 - trust) * q
@@ -127,6 +127,21 @@ def assumed_actions(
     share = (rank + 0.5) / trees
     even = jnp.exp(categorical.uniform_policy(legal))
     return categorical.sample_cdf(share.reshape(-1, others), categorical.cdf(even))
+
+
+def by_joint_action(
+    q: Float[Array, "tree copy action"],
+    seen: Bool[Array, "tree copy action"],
+    joint: Int[Array, "tree copy other"],
+    otherwise: Float[Array, "copy action"],
+) -> Float[Array, "tree copy action"]:
+    """Q as the mean over all trees of a copy that assume the same joint action. What one tree found
+    also hangs on the luck of its later steps, and the worst of many would be bad luck. seen: where
+    Q means something; `otherwise` is for actions that no such tree has tried."""
+    same = jnp.all(joint[:, None] == joint[None], axis=-1).astype(q.dtype)  # [tree, tree, copy]
+    number = jnp.einsum("tsc,sca->tca", same, seen.astype(q.dtype))
+    total = jnp.einsum("tsc,sca->tca", same, jnp.where(seen, q, 0.0))
+    return jnp.where(number > 0, total / jnp.maximum(number, 1.0), otherwise)
 
 
 def maximin(

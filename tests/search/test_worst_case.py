@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import coplay
-from coplay.search.worst_case import assumed_actions, maximin, opposing
+from coplay.search.worst_case import assumed_actions, by_joint_action, maximin, opposing
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,16 @@ def test_trees_assume_all_that_the_others_may_do() -> None:
     first = np.asarray(assumed_actions(seed, legal, 4)).reshape(4, 5, 2)
     assert (first[..., 0].sum(0) == 2).all(), "each of two actions in two of four trees"
     assert (first[..., 1] == 0).all(), "only legal actions"
+
+
+def test_trees_that_assume_the_same_are_averaged() -> None:
+    """Three trees of one copy with two actions: the first two assume the same. Of the second action
+    only the last tree knows anything."""
+    q = jnp.array([[[1.0, 9.0]], [[3.0, 9.0]], [[5.0, 2.0]]])
+    seen = jnp.array([[[True, False]], [[True, False]], [[True, True]]])
+    joint = jnp.array([[[0]], [[0]], [[1]]])
+    found = by_joint_action(q, seen, joint, jnp.array([[0.0, -1.0]]))
+    np.testing.assert_array_equal(found[:, 0], [[2.0, -1.0], [2.0, -1.0], [5.0, 2.0]])
 
 
 def test_sides_move_with_the_players() -> None:

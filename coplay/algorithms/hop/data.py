@@ -164,7 +164,8 @@ def append(replay: ReplayRows, new: ReplayRows, columns: np.ndarray) -> ReplayRo
         wide = (x.shape[0], own, *x.shape[2:])
         return jnp.zeros(wide, x.dtype).at[:, columns].set(x)
 
-    new = new._replace(**{name: widened(getattr(new, name)) for name in OWN})
+    wide: dict[str, Any] = {name: widened(getattr(new, name)) for name in OWN}
+    new = new._replace(**wide)
     return jax.tree.map(
         lambda old, x: jnp.concatenate([old, x.astype(old.dtype)])[-old.shape[0] :], replay, new
     )

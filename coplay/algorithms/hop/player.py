@@ -13,6 +13,7 @@ from coplay.core.errors import UserError
 from coplay.core.game import Game, State
 from coplay.core.goals import Goals
 from coplay.core.player import Candidates, Insight, Memory, Plan, Player, View
+from coplay.games.adapters.worker_game import WorkerGame
 from coplay.models import belief as beliefs
 from coplay.models.goal_simulator import (
     GoalHypothesis,
@@ -284,6 +285,11 @@ def goals_without_random(game: Game, config: HOPConfig) -> Goals:
 
 def check_game_for_hop(game: Game, config: HOPConfig) -> None:
     """An error if HOP cannot learn this game; config: resolved."""
+    if isinstance(game, WorkerGame):
+        raise UserError(
+            f"HOP plans by trying actions on copies of a state, and '{game.name}' runs in worker "
+            "processes: train ppo-gru or mappo"
+        )
     refuse_partial_views(game)
     if game.seats < 2:
         raise UserError("HOP thinks about co-players: the game needs at least two seats")

@@ -85,6 +85,7 @@ def train_a_little(game: Game, learner: HOP) -> Any:
             state, metrics = learner.update(key, state, data, jnp.float32(0.0))
             return (state, table), metrics
 
+        metrics: Any
         (state, _), metrics = jax.lax.scan(one, (state, table), jax.random.split(key, 2))
         return state.networks, metrics
 
