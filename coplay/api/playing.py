@@ -10,6 +10,7 @@ from coplay.core.config import PositiveInt, Seed, checked
 from coplay.core.game import Game
 from coplay.core.group import Group, group_players
 from coplay.evaluation.cross_play import cross_play as cross_play_of
+from coplay.evaluation.exploitability import exploitability as exploitability_of
 from coplay.evaluation.schelling import schelling as schelling_of
 from coplay.games.registry import make_game
 from coplay.matches.episodes import Step, play_steps
@@ -26,6 +27,7 @@ def play(
     seed: int = 0,
     copies: int | None = None,
     greedy: bool = False,
+    exploitability: bool = False,
 ) -> dict[str, Any]:
     """Let players play whole episodes; the result is what `coplay play --json` prints.
 
@@ -34,6 +36,8 @@ def play(
     copies: how many game copies the episodes are spread over; each copy plays its episodes one
         after the other, which matters for players that remember.
     greedy: frozen players take their most probable action.
+    exploitability: of a matrix game, also what the policies are worth, and what a best answer to
+        them would bring.
 
         coplay.play("stag-hunt", ["runs/ppo", "ns", MyPlayer(), "random"], episodes=2000)
     """
@@ -41,7 +45,10 @@ def play(
     _check(episodes, seed, copies)
     game = make_game(game) if isinstance(game, str) else game
     entries, groups = _seated(game, seating, greedy)
-    return play_match(game, groups, episodes, seed, copies).record(game.name, entries)
+    exact = {}
+    if exploitability:
+        exact = {"policies": exploitability_of(game, groups, min(episodes, 64), seed=seed)}
+    return play_match(game, groups, episodes, seed, copies).record(game.name, entries) | exact
 
 
 def cross_play(

@@ -39,6 +39,9 @@ class PlayArguments(Generic[GameConfig]):
     players that remember."""
     greedy: bool = False
     """Trained players take their most probable action instead of sampling."""
+    exploitability: bool = False
+    """Of a matrix game: also what the players' policies are worth in a round, by their
+    probabilities, and what a best answer to them would bring."""
     out: Path | None = None
     """Picture (PNG, SVG, PDF) of a cross-play."""
     json: bool = False
@@ -65,6 +68,8 @@ def run(arguments: list[str]) -> int:
     for note in game.notes:
         print(f"note: {note}", file=sys.stderr)
     if given.cross:
+        if given.exploitability:
+            raise UserError("--exploitability is of one seating: give --seating instead of --cross")
         return play_cross(given, game)
     if given.out is not None:
         raise UserError("--out is the picture of a cross-play (--cross)")
@@ -75,6 +80,7 @@ def run(arguments: list[str]) -> int:
         given.seed,
         given.copies,
         given.greedy,
+        given.exploitability,
     )
     print_match(record, given.json)
     return 0

@@ -83,7 +83,13 @@ class Game(eqx.Module):
     """The action that does nothing; None: there is none."""
     symmetric: ClassVar[bool] = True
     """Whether the seats can be renumbered (`permute_seats`). If not, nothing promises that the
-    seats are alike: views need not be ego-first, and there is no ego state."""
+    seats are alike: views need not be ego-first."""
+
+    @property
+    def can_renumber(self) -> bool:
+        """Whether it has `permute_seats`, by which planners put their own seat first. A game that
+        is not `symmetric` may have it, too: every seat then keeps what is particular to it."""
+        return self.symmetric
 
     @property
     def seats(self) -> int:
@@ -110,6 +116,13 @@ class Game(eqx.Module):
             tuple(seat for seat, side in enumerate(teams) if side == one)
             for one in sorted(set(teams))
         )
+
+    def side_of(self, state: State) -> Int[Array, " seat"]:
+        """The side of each seat in a state; where there are no teams, each has one of its own. A
+        game with teams whose seats can be renumbered says it itself."""
+        if self.teams and self.can_renumber:
+            raise NotImplementedError
+        return jnp.asarray(self.teams or range(self.seats), jnp.int32)
 
     @property
     def horizon(self) -> int | None:
@@ -167,8 +180,8 @@ class Game(eqx.Module):
 
     @property
     def full_view(self) -> bool:
-        """Whether the ego views show everything, so that a planner given the state sees no more
-        than a player of the game may."""
+        """Whether a planner given the state sees no more than a player of the game may: the own
+        views up to now, and what everybody did, tell all that matters for what follows."""
         return True
 
     @property
@@ -213,7 +226,7 @@ class Game(eqx.Module):
     def permute_seats(self, state: State, order: Int[Array, " seat"]) -> State:
         """The same situation with the seats renumbered: new seat i is old seat `order[i]`.
 
-        Only for games that are `symmetric`.
+        Only for games that can (`can_renumber`).
         """
         raise NotImplementedError
 
@@ -243,9 +256,9 @@ class Game(eqx.Module):
     def ego_state(self, state: State, seat: Int[Array, ""] | int) -> State:
         """The state with `seat` renumbered to 0 and the others following in cyclic order.
 
-        In a game that is not `symmetric`: the state as it is, whatever the seat.
+        In a game that cannot renumber its seats: the state as it is, whatever the seat.
         """
-        if not self.symmetric:
+        if not self.can_renumber:
             return state
         return self.permute_seats(state, (seat + jnp.arange(self.seats)) % self.seats)
 

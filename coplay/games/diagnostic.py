@@ -91,6 +91,11 @@ class DiagnosticGame(Game):
         """How many actions there are."""
         raise NotImplementedError
 
+    @property
+    def full_view(self) -> bool:
+        """The state holds the targets, which nobody sees."""
+        return False
+
     def step(
         self, key: PRNGKeyArray, state: DiagnosticState, actions: Int[Array, " seat"]
     ) -> tuple[DiagnosticState, Outcome]:

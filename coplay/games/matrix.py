@@ -113,6 +113,10 @@ class MatrixGame(Game):
         """Places with different tables are sides of their own."""
         return tuple(range(self.seats)) if self.roles else ()
 
+    def side_of(self, state: MatrixState) -> Int[Array, " seat"]:
+        """Two players are always two sides."""
+        return state.place.astype(jnp.int32)
+
     @property
     def roles(self) -> bool:
         """Whether each place has a pay-off table of its own."""

@@ -87,6 +87,9 @@ class PredatorPrey(BoardGame):
         """Predators 0, prey 1."""
         return tuple(int(place >= self._predators) for place in range(self.seats))
 
+    def side_of(self, state: PredatorPreyState) -> Int[Array, " seat"]:
+        return state.hunted.astype(jnp.int32)
+
     @property
     def _predators(self) -> int:
         return self.config.players - self.config.prey

@@ -84,6 +84,13 @@ def with_episode(
     return (1.0 - (1.0 - keep) * seen) * weights + shown
 
 
+def with_believed(
+    keep: float, weights: Float[Array, "*batch habit"], belief: Float[Array, "*batch habit"]
+) -> Float[Array, "*batch habit"]:
+    """As `with_episode`, where nothing shows the habit for certain: each gains its probability."""
+    return keep * weights + belief
+
+
 def after_action(
     belief: Float[Array, "*batch goal"],
     log_likelihood: Float[Array, "*batch goal"],

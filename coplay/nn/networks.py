@@ -26,6 +26,7 @@ class ViewShape(eqx.Module):
     declares none.
     global_state: how many numbers a critic that sees all is shown; 0 if the own view is all there
     is.
+    seat_planes: how many planes each seat has at the front. plane_type: the dtype of planes.
 
         shape: coplay.ViewShape  # a field of every learner
         inputs = math.prod(self.shape.planes) + self.shape.features
@@ -39,6 +40,8 @@ class ViewShape(eqx.Module):
     habits: int = eqx.field(static=True, default=0)
     personas: int = eqx.field(static=True, default=0)
     global_state: int = eqx.field(static=True, default=0)
+    seat_planes: int = eqx.field(static=True, default=0)
+    plane_type: str = eqx.field(static=True, default="bool")
 
 
 class Network(eqx.Module):
@@ -132,7 +135,13 @@ def view_shape(game: Game) -> ViewShape:
     key = jax.random.key(0)
     views = jax.eval_shape(lambda key: game.observe(game.reset(key)), key)
     height, width, planes = views.planes.shape[1:]
-    shape = ViewShape((height, width, planes), views.features.shape[1], views.legal.shape[1])
+    shape = ViewShape(
+        (height, width, planes),
+        views.features.shape[1],
+        views.legal.shape[1],
+        seat_planes=game.seat_planes,
+        plane_type=str(views.planes.dtype),
+    )
     if not game.view_is_global:
         global_state = jax.eval_shape(lambda key: game.global_state(game.reset(key)), key)
         shape = dataclasses.replace(shape, global_state=global_state.shape[0])

@@ -75,7 +75,15 @@ def print_match(record: dict[str, Any], as_json: bool) -> None:
     table.add_row("team", "", f"{record['team_mean']:.3f}", "", "", style="bold")
     for name, score in record.get("scores", {}).items():
         table.add_row(name, "", f"{score:.3f}", "", "")
-    console_for_tables().print(table)
+    console = console_for_tables()
+    console.print(table)
+    if "policies" in record:
+        exact = record["policies"]
+        for seat, (worth, best) in enumerate(
+            zip(exact["expected"], exact["best_response"], strict=True)
+        ):
+            console.print(f"seat {seat}: {worth:.3f} per round; the best answer brings {best:.3f}")
+        console.print(f"exploitability of a round: {exact['exploitability']:.3f}")
 
 
 def print_audit(audit: Audit, page: Path, as_json: bool) -> None:

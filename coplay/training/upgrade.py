@@ -86,6 +86,7 @@ HOP: Renamed = {
     "character_episodes": "personas.episodes",
     "character_beta": "personas.beta",
     "guides": "personas.guide_search",
+    "direct_om": "goals.source",
     "replay": "replay.capacity",
     "updates": "replay.updates",
     "batch": "replay.batch",
@@ -156,6 +157,7 @@ GONE = (
 
 VALUES: Mapping[tuple[str, str], Callable[[Any], Any]] = {
     ("hop", "planner"): lambda value: {"on": "search", "off": "none"}.get(value, value),
+    ("hop", "direct_om"): lambda value: "none" if value else "auto",
 }
 """(Learner, field of version 0.1) -> its value today."""
 
@@ -197,7 +199,7 @@ def without_gone(
     """A configuration without the fields of `GONE` that are not known today, and those it held.
 
     known: paths of the fields of today. What is left of `value_norm` is its only field, whether
-    values are normalised.
+    values are normalised. `direct_om` became one of the sources of goals.
     """
     kept = {
         name: dict(value) if isinstance(value, Mapping) else value for name, value in data.items()
@@ -209,6 +211,8 @@ def without_gone(
         if path not in known and isinstance(place, dict) and name in place:
             del place[name]
             found.append(path)
+    if "goals.source" in known and "direct_om" in kept:
+        kept["goals"] = {"source": "none" if kept.pop("direct_om") else "auto"}
     norm = kept.get("value_norm")
     if "value_norm" in known and isinstance(norm, dict) and set(norm) == {"enabled"}:
         kept["value_norm"] = norm["enabled"]

@@ -89,6 +89,15 @@ def test_normalisation_of_values_had_a_part_of_its_own() -> None:
     assert config.dropped == ("value_norm.decay",) and config.learner.value_norm is False
 
 
+@pytest.mark.parametrize(("direct", "source"), [(True, "none"), (False, "auto")])
+def test_models_without_goals_are_a_source_of_goals(direct: bool, source: str) -> None:
+    data = file_of("hop")
+    del data["learner"]["goals"]
+    data["learner"]["direct_om"] = direct
+    config = TrainConfig.from_json(data, "an early file")
+    assert config.learner.goals.source == source and not config.dropped
+
+
 def test_a_field_of_today_is_never_dropped() -> None:
     data = {"optimiser": {"weight_decay": 1.0}, "units": 3}
     assert without_gone(data, {"optimiser.weight_decay", "units"}) == (data, [])

@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 from coplay.core.config import Config, PositiveInt, Share, only_if
+from coplay.core.errors import UserError
 from coplay.models.belief import BeliefConfig
 from coplay.models.personas import PersonaConfig
 from coplay.nn.config import NetworkConfig
+from coplay.nn.networks import ViewShape
 from coplay.rl.optimisers import OptimiserConfig
 from coplay.search.config import SearchConfig
 
@@ -26,6 +28,37 @@ class ReplayConfig(Config):
 
 
 @dataclass(frozen=True)
+class GoalSourceConfig(Config):
+    """Where the goals come from that co-players may have."""
+
+    source: Literal["auto", "declared", "prototypes", "none"] = "auto"
+    """declared: the game lists them. prototypes: kinds of behaviour, found while it learns. none:
+    co-players are modelled without goals. auto: declared if the game lists goals, else none."""
+    prototypes: Annotated[PositiveInt, only_if(".source", "prototypes")] = 4
+    """Number of prototypes."""
+
+
+@dataclass(frozen=True)
+class HOPSearchConfig(SearchConfig):
+    """How HOP searches, and acts by what a search finds."""
+
+    others: Literal["model", "worst"] = "model"
+    """What is expected of the other side in the next step (without teams: of everybody else).
+    model: what its models predict, so that the player exploits them. worst: whatever hurts most, so
+    that the player is safe."""
+    trust: Annotated[Share, only_if(".others", "worst")] = 0.0
+    """With others=worst: probability that the other side acts by its models after all."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.others == "worst" and self.trees < 2:
+            raise UserError(
+                "search.others worst compares what the others may do, a tree for each: give at "
+                "least 2 for search.draws, without search.share-tree"
+            )
+
+
+@dataclass(frozen=True)
 class HOPConfig(Config):
     """HOP: opponent modelling and planning."""
 
@@ -33,8 +66,6 @@ class HOPConfig(Config):
     """Networks of the seats: one set for each, or one set for all."""
     opponents: Literal["separate", "shared"] = "separate"
     """Opponent models of a seat: one per co-player, or one for all of them."""
-    direct_om: bool = False
-    """Model co-players without goals."""
     warm_start: str = ""
     """A run of ppo whose actor and critic to start from, e.g. runs/ppo or runs/ppo@seed=3. Its
     networks must be the same (coplay train ppo --network.kind centred)."""
@@ -52,11 +83,12 @@ class HOPConfig(Config):
     learn_opponents: bool = True
     """Let the opponent models learn."""
 
-    search: Annotated[SearchConfig, only_if("planner", "search")] = field(
-        default_factory=SearchConfig
+    search: Annotated[HOPSearchConfig, only_if("planner", "search")] = field(
+        default_factory=HOPSearchConfig
     )
-    belief: Annotated[BeliefConfig, only_if("direct_om", False)] = field(
-        default_factory=BeliefConfig
+    goals: GoalSourceConfig = field(default_factory=GoalSourceConfig)
+    belief: Annotated[BeliefConfig, only_if("goals.source", "auto", "declared", "prototypes")] = (
+        field(default_factory=BeliefConfig)
     )
     personas: PersonaConfig = field(default_factory=PersonaConfig)
     network: NetworkConfig = field(default_factory=lambda: NetworkConfig(kind="centred"))
@@ -106,10 +138,30 @@ class HOPConfig(Config):
     learn_opponents_field: ClassVar[str] = "learn_opponents"
     """The field that lets the opponent models learn."""
 
+    def resolved(self, shape: ViewShape) -> "HOPConfig":
+        """The same for a game with views of this shape. Its source of goals is no longer `auto`.
+        Boards are centred only if they show the own cell."""
+        source = self.goals.source
+        if source == "auto":
+            source = "declared" if shape.goals else "none"
+        kind = self.network.kind
+        return dataclasses.replace(
+            self,
+            goals=dataclasses.replace(self.goals, source=source),
+            network=dataclasses.replace(
+                self.network, kind="mlp" if kind == "centred" and not shape.seat_planes else kind
+            ),
+        )
+
+    @property
+    def has_goals(self) -> bool:
+        """Whether co-players are modelled with goals; of a resolved configuration."""
+        return self.goals.source != "none"
+
     @property
     def random_goal(self) -> bool:
         """Whether acting at random is a candidate beside the goals."""
-        return self.belief.random_goal and not self.direct_om
+        return self.belief.random_goal and self.has_goals
 
     @property
     def separated(self) -> "HOPConfig":

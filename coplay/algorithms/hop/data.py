@@ -11,7 +11,8 @@ from coplay.core.game import Observation
 from coplay.core.goals import Goals, hindsight
 from coplay.core.trajectory import Trajectory
 from coplay.models.personas import NO_PERSONA
-from coplay.nn.networks import ViewShape
+from coplay.nn.networks import Network, ViewShape, flatten
+from coplay.rl.advantages import gae
 
 
 class ReplayRows(NamedTuple):
@@ -23,6 +24,7 @@ class ReplayRows(NamedTuple):
     persona: [row, seat] of own seats (`coplay.models.personas`); `NO_PERSONA` of all others.
     context: [row, own, input] what actor and critic saw beside the view (`belief_context`).
     policy: [row, own, action] by which the seat acted. target: [row, own] discounted return.
+    prototype: [row, own, other] that a co-player is taken to follow; no columns without prototypes.
     """
 
     observation: Observation
@@ -34,6 +36,11 @@ class ReplayRows(NamedTuple):
     context: Float[Array, "row own input"]
     policy: Float[Array, "row own action"]
     target: Float[Array, "row own"]
+    prototype: Integer[Array, "row own other"]
+
+
+OWN = ("context", "policy", "target", "prototype")
+"""Fields of `ReplayRows` that only own seats have."""
 
 
 class RolloutInfo(NamedTuple):
@@ -44,11 +51,14 @@ class RolloutInfo(NamedTuple):
         without one.
     oracle: [row, seat] probability of the most probable action of a seat, by the policy it acted
         by.
+    shares: [row, own, other, prototype] probabilities of the prototypes that co-players follow; no
+        columns without prototypes.
     """
 
     episode: Int[Array, "time copy"]
     persona_rewards: Float[Array, "time copy own persona"]
     oracle: Float[Array, "row seat"]
+    shares: Float[Array, "row own other prototype"]
 
 
 class Pairs(NamedTuple):
@@ -87,17 +97,49 @@ def goals_in_hindsight(
     return goal, label >= 0
 
 
+def discounted_returns(
+    critic: Network,
+    own: Trajectory,
+    reward: Float[Array, "time copy own"],
+    context: Float[Array, "time copy own input"],
+    discount: float,
+    gae_lambda: float,
+) -> tuple[Float[Array, "time copy own"], Float[Array, "time copy own"]]:
+    """Discounted returns and values, by critics [own, ...] that see `context` beside the view. The
+    horizon is an end like any other: what would come after it is never received."""
+
+    def values(critic: Network, observation: Observation, context: Array) -> Array:
+        return critic(flatten(observation, context))[..., 0]
+
+    value = jax.vmap(values, (0, 2, 2), 2)(critic, own.observation, context)
+    # Where the last episode goes on, it goes on among the same co-players.
+    last = jax.vmap(values, (0, 1, 1), 1)(critic, own.last, context[-1])
+    ended = own.terminated | own.truncated
+    gains = gae(
+        reward,
+        value,
+        jnp.zeros_like(value),
+        last,
+        ended,
+        jnp.zeros_like(ended),
+        discount,
+        gae_lambda,
+    )
+    return gains + value, value
+
+
 def empty_replay(
-    capacity: int, shape: ViewShape, seats: int, own: int, goal: int, context: int
+    capacity: int, shape: ViewShape, seats: int, own: int, goal: int, context: int, labelled: int
 ) -> ReplayRows:
     """A replay of zeros, in the shapes of a rollout's rows.
 
     seats: of the game. own: seats with parameters. goal, context: numbers of a goal and a context.
+    labelled: co-players with a prototype.
     """
     size = (capacity, seats)
     return ReplayRows(
         observation=Observation(
-            planes=jnp.zeros((*size, *shape.planes), bool),
+            planes=jnp.zeros((*size, *shape.planes), shape.plane_type),
             features=jnp.zeros((*size, shape.features)),
             legal=jnp.ones((*size, shape.actions), bool),
         ),
@@ -109,6 +151,7 @@ def empty_replay(
         context=jnp.zeros((capacity, own, context)),
         policy=jnp.zeros((capacity, own, shape.actions)),
         target=jnp.zeros((capacity, own)),
+        prototype=jnp.zeros((capacity, own, labelled), jnp.int8),
     )
 
 
@@ -121,9 +164,8 @@ def append(replay: ReplayRows, new: ReplayRows, columns: np.ndarray) -> ReplayRo
         wide = (x.shape[0], own, *x.shape[2:])
         return jnp.zeros(wide, x.dtype).at[:, columns].set(x)
 
-    new = new._replace(
-        context=widened(new.context), policy=widened(new.policy), target=widened(new.target)
-    )
+    wide: dict[str, Any] = {name: widened(getattr(new, name)) for name in OWN}
+    new = new._replace(**wide)
     return jax.tree.map(
         lambda old, x: jnp.concatenate([old, x.astype(old.dtype)])[-old.shape[0] :], replay, new
     )
@@ -161,10 +203,9 @@ def picked(replay: ReplayRows, index: Int[Array, "seat sample"], own: np.ndarray
     def rows(x: Any, index: Array) -> Any:
         return jax.tree.map(lambda x: jax.vmap(lambda x, i: x[i], (1, 0))(x, index), x)
 
-    mine = {"context", "policy", "target"}
     return ReplayRows(
         **{
-            name: rows(value, index[own] if name in mine else index)
+            name: rows(value, index[own] if name in OWN else index)
             for name, value in replay._asdict().items()
         }
     )

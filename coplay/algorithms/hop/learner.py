@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Float, Int, Integer, PRNGKeyArray, Shaped
 
 from coplay.algorithms.hop.config import HOPConfig
 from coplay.algorithms.hop.data import (
@@ -26,6 +26,7 @@ from coplay.algorithms.hop.data import (
     ReplayRows,
     RolloutInfo,
     append,
+    discounted_returns,
     draw_rows,
     empty_replay,
     equal_shares,
@@ -37,22 +38,23 @@ from coplay.algorithms.hop.networks import (
     Networks,
     actor_loss,
     critic_loss,
+    goal_sizes,
     new_networks,
     opponent_loss,
     warm_started,
 )
-from coplay.algorithms.hop.player import HOPPlayer, goals_of, refuse_partial_views
-from coplay.core.errors import UserError
-from coplay.core.game import Game, Observation
+from coplay.algorithms.hop.player import HOPPlayer, check_game_for_hop, goals_of
+from coplay.core.game import Game
 from coplay.core.group import Group
 from coplay.core.numerics import masked_mean
 from coplay.core.trajectory import Trajectory
-from coplay.models.goal_simulator import belief_context
+from coplay.models.goal_simulator import belief_context, sample_goals
 from coplay.models.opponent_model import accuracy, predict
 from coplay.models.personas import NO_PERSONA, PersonaSeed
+from coplay.models.prototype_goals import shares_in_hindsight
 from coplay.nn import categorical
 from coplay.nn.networks import Network, flatten
-from coplay.rl.advantages import explained_variance, gae
+from coplay.rl.advantages import explained_variance
 from coplay.rl.optimisers import make_optimiser
 from coplay.rl.parameter_sets import SetLearner, set_keys
 
@@ -78,24 +80,23 @@ class HOP(SetLearner):
     play_fields = HOPConfig.play_fields
 
     @property
+    def settings(self) -> HOPConfig:
+        """The configuration, with what hangs on the game decided."""
+        return self.config.resolved(self.shape)
+
+    @property
     def declared_inputs(self) -> tuple[str, ...]:
         if self.config.planner == "search":
             return ("state", "memory")
-        return ("view",) if self.config.direct_om else ("view", "memory")
+        return ("view", "memory") if self.settings.has_goals else ("view",)
 
     @property
     def declared_data(self) -> tuple[str, ...]:
-        return (".persona_rewards", ".action", *(() if self.config.direct_om else (".goal",)))
+        more = {"declared": (".goal",), "prototypes": (".shares",), "none": ()}
+        return (".persona_rewards", ".action", *more[self.settings.goals.source])
 
     def check(self, game: Game) -> None:
-        refuse_partial_views(game)
-        if self.game_seats < 2:
-            raise UserError("HOP thinks about co-players: the game needs at least two seats")
-        if not self.config.direct_om and game.goals is None:
-            raise UserError(
-                f"HOP needs the goals of '{game.name}', which declares none: give the game a "
-                "property `goals`, or model co-players without goals by --direct-om"
-            )
+        check_game_for_hop(game, self.settings)
 
     # --- parameters and players ----------------------------------------------------------------
 
@@ -108,7 +109,7 @@ class HOP(SetLearner):
         keys = set_keys(self, key, streams)
         others, context = self.game_seats - 1, self._context_size
         networks = jax.vmap(
-            lambda key: new_networks(self.config, self.shape, others, context, key)
+            lambda key: new_networks(self.settings, self.shape, others, context, key)
         )(keys)
         if "warm_start" in parts:
             learner, state = parts["warm_start"]
@@ -127,19 +128,25 @@ class HOP(SetLearner):
     @property
     def _context_size(self) -> int:
         """How many numbers actor and critic see beside the ego view (`belief_context`)."""
-        goal = 0 if self.config.direct_om else self.shape.goal_features + self.config.random_goal
+        goal = goal_sizes(self.settings, self.shape).features + self.settings.random_goal
         return self.shape.personas + (self.game_seats - 1) * goal
 
     def _empty_replay(self) -> ReplayRows:
-        goal = 0 if self.config.direct_om else self.shape.goal_features
+        declared = self.settings.goals.source == "declared"
         return empty_replay(
             self.config.replay.capacity,
             self.shape,
             self.game_seats,
             len(self.seats),
-            goal,
+            self.shape.goal_features if declared else 0,
             self._context_size,
+            self._labelled,
         )
+
+    @property
+    def _labelled(self) -> int:
+        """How many co-players have a prototype."""
+        return self.game_seats - 1 if self.settings.goals.source == "prototypes" else 0
 
     @property
     def _optimiser(self) -> optax.GradientTransformation:
@@ -173,7 +180,7 @@ class HOP(SetLearner):
             critic=networks.critic,
             opponents=networks.opponents,
             persona_seed=persona_seed,
-            config=self.config,
+            config=self.settings,
             shape=self.shape,
             game_seats=self.game_seats,
             greedy=greedy,
@@ -214,10 +221,9 @@ class HOP(SetLearner):
             persona_rewards = rewards_by_persona(
                 game.goals, self.shape.personas, trajectory.reward[:, :, own], realised[:, :, own]
             )
-        if self.config.direct_om:
-            goal = jnp.zeros((steps, copies, seats, 0))
-            labelled = jnp.ones((steps, copies, seats), bool)
-        else:
+        goal = jnp.zeros((steps, copies, seats, 0))
+        labelled = jnp.ones((steps, copies, seats), bool)
+        if self.settings.goals.source == "declared":
             assert game.goals is not None and realised is not None
             goal, labelled = goals_in_hindsight(game.goals, trajectory, realised)
         everyone = ReplayRows(
@@ -230,16 +236,27 @@ class HOP(SetLearner):
             context=self._context(game, trajectory),
             policy=jnp.exp(trajectory.log_policy[:, :, own]),
             target=jnp.zeros((steps, copies, len(own))),
+            prototype=jnp.zeros((steps, copies, len(own), self._labelled), jnp.int8),
         )
         rows = jax.tree.map(lambda x: x.reshape(steps * copies, *x.shape[2:]), everyone)
         assert trajectory.episode is not None
         oracle = jnp.exp(jnp.max(trajectory.log_policy, axis=-1)).reshape(steps * copies, seats)
-        info = RolloutInfo(trajectory.episode, persona_rewards, oracle)
+        info = RolloutInfo(trajectory.episode, persona_rewards, oracle, self._shares(trajectory))
         return rows, super().training_data(game, trajectory), info
+
+    def _shares(self, trajectory: Trajectory) -> Float[Array, "row own other prototype"]:
+        """How probable each prototype is for the co-players of the active seats."""
+        steps, copies = trajectory.over.shape
+        size = (steps * copies, len(self.active), self._labelled)
+        if not self._labelled:
+            return jnp.zeros((*size, 0))
+        belief = jnp.moveaxis(trajectory.recorded[self.active], 1, 2)  # [time, copy, own, ...]
+        number = self.settings.goals.prototypes
+        return shares_in_hindsight(belief, trajectory.over, number).reshape(*size, number)
 
     def _context(self, game: Game, trajectory: Trajectory) -> Float[Array, "time copy own input"]:
         """What actor and critic of the active seats saw beside the view, without personas."""
-        goals = None if self.config.direct_om else goals_of(game, self.config)
+        goals = goals_of(game, self.settings) if self.settings.has_goals else None
         none = jnp.full(trajectory.over.shape[1], NO_PERSONA)
 
         def one(state: Any, seat: Array, belief: Array) -> Float[Array, "copy input"]:
@@ -254,36 +271,6 @@ class HOP(SetLearner):
         over_seats = jax.vmap(one, (None, 0, 0), 1)
         return jax.vmap(over_seats, (0, None, 0))(trajectory.state, seats, belief)
 
-    def _targets(
-        self,
-        critic: Network,
-        own: Trajectory,
-        reward: Float[Array, "time copy own"],
-        context: Float[Array, "time copy own input"],
-        last_context: Float[Array, "copy own input"],
-    ) -> tuple[Array, Array]:
-        """Discounted returns and values, [time, copy, own]; `critic` [own, ...]. The horizon is an
-        end like any other: what would come after it is never received."""
-
-        def values(critic: Network, observation: Observation, context: Array) -> Array:
-            return critic(flatten(observation, context))[..., 0]
-
-        value = jax.vmap(values, (0, 2, 2), 2)(critic, own.observation, context)
-        last = jax.vmap(values, (0, 1, 1), 1)(critic, own.last, last_context)
-        ended = own.terminated | own.truncated
-        zero = jnp.zeros_like(value)
-        gains = gae(
-            reward,
-            value,
-            zero,
-            last,
-            ended,
-            jnp.zeros_like(ended),
-            self.config.discount,
-            self.config.gae_lambda,
-        )
-        return gains + value, value
-
     # --- learning ------------------------------------------------------------------------------
 
     def update(
@@ -297,6 +284,9 @@ class HOP(SetLearner):
         per_seat = jax.tree.map(lambda x: x[self._rows], state.networks)
         personas = self._personas(state.persona_seed, info.episode)
         new, value = self._with_returns(per_seat.critic, new, own, info, personas)
+        if self._labelled:
+            uniform = jax.random.uniform(jax.random.fold_in(key, 1), info.shares.shape[:-1])
+            new = new._replace(prototype=sample_goals(uniform, info.shares).astype(jnp.int8))
         metrics = self._prediction_metrics(per_seat.opponents, new, info.oracle)
         returns = new.target.reshape(value.shape)
         metrics |= {
@@ -332,8 +322,8 @@ class HOP(SetLearner):
         flags = (personas[..., None] == jnp.arange(number)).astype(jnp.float32)
         context = new.context.reshape(*own.alive.shape, self._context_size)
         context = context.at[..., :number].set(flags)
-        # Where the last episode goes on, it goes on among the same co-players.
-        target, value = self._targets(critic, own, reward, context, context[-1])
+        discount, gae_lambda = self.config.discount, self.config.gae_lambda
+        target, value = discounted_returns(critic, own, reward, context, discount, gae_lambda)
         new = new._replace(
             persona=everyone.reshape(new.persona.shape),
             context=context.reshape(new.context.shape),
@@ -395,7 +385,7 @@ class HOP(SetLearner):
             networks.critic, view, alive, target
         )
         model, model_gradient = jax.vmap(jax.vmap(jax.value_and_grad(opponent_loss)))(
-            networks.opponents, self._pairs(batch)
+            networks.opponents, self._pairs(batch, batch.prototype[columns])
         )
         terms = {
             "policy_loss": actor,
@@ -425,23 +415,27 @@ class HOP(SetLearner):
         """[own, sample, ...] as [set, sample, ...]: a set per active seat, or one for all."""
         return x if self.separate else jax.tree.map(lambda x: x.reshape(1, -1, *x.shape[2:]), x)
 
-    def _pairs(self, batch: ReplayRows) -> Pairs:
-        """What the opponent models learn from, [set, model, sample, ...], of steps [seat, row]."""
-        seats = self.game_seats
+    def _pairs(self, batch: ReplayRows, prototype: Integer[Array, "own row other"]) -> Pairs:
+        """What the opponent models learn from, [set, model, sample, ...], of steps [seat, row];
+        prototype: of the co-players of the active seats."""
 
-        def turned(x: Shaped[Array, "seat row *rest"]) -> Shaped[Array, "set model sample *rest"]:
-            x = x[self._others]  # [own, other, row, ...]
+        def turned(
+            x: Shaped[Array, "own other row *rest"],
+        ) -> Shaped[Array, "set model sample *rest"]:
             if not self.separate:
-                x = jnp.swapaxes(x, 0, 1).reshape(1, seats - 1, -1, *x.shape[3:])
+                x = jnp.swapaxes(x, 0, 1).reshape(1, self.game_seats - 1, -1, *x.shape[3:])
             if self.config.opponents == "shared":
                 x = x.reshape(x.shape[0], 1, -1, *x.shape[3:])
             return x
 
         mask = batch.alive & batch.labelled
-        if self.config.random_goal:  # who acts at random needs no learned model
+        if self.settings.random_goal:  # who acts at random needs no learned model
             mask = mask & (batch.persona != self.shape.personas)
         pairs = Pairs(batch.observation, batch.goal, batch.action, mask)
-        pairs = jax.tree.map(turned, pairs)
+        pairs = jax.tree.map(lambda x: turned(x[self._others]), pairs)
+        if self._labelled:
+            followed = jax.nn.one_hot(prototype, self.settings.goals.prototypes)
+            pairs = pairs._replace(goal=turned(jnp.swapaxes(followed, 1, 2)))
         return pairs._replace(action=pairs.action.astype(jnp.int32))
 
     @property
@@ -466,7 +460,8 @@ class HOP(SetLearner):
         """How well the opponent models of each active seat [own, model, ...] predict what was just
         played, before they learn from it, given the goals known in hindsight."""
         each = self if self.separate else dataclasses.replace(self, config=self.config.separated)
-        pairs = each._pairs(jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), new))
+        new = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), new)
+        pairs = each._pairs(new, new.prototype)
         log_probs = jax.vmap(jax.vmap(predict))(opponents, pairs.observation, pairs.goal)
         found = jax.vmap(accuracy)(log_probs, pairs.action, pairs.mask)
         most = jnp.moveaxis(oracle[:, self._others], 0, -1)  # [own, other, row]

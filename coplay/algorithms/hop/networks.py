@@ -19,6 +19,25 @@ from coplay.nn import categorical
 from coplay.nn.networks import Network, ViewShape, make_network
 
 
+class GoalSizes(NamedTuple):
+    """How many candidate goals there are, by how many numbers each is described, and how many
+    habits there are; acting at random left out."""
+
+    goals: int
+    features: int
+    habits: int
+
+
+def goal_sizes(config: HOPConfig, shape: ViewShape) -> GoalSizes:
+    """Of a resolved configuration; all 0 without goals."""
+    number = config.goals.prototypes
+    return {
+        "declared": GoalSizes(shape.goals, shape.goal_features, shape.habits),
+        "prototypes": GoalSizes(number, number, number),
+        "none": GoalSizes(0, 0, 0),
+    }[config.goals.source]
+
+
 class Networks(NamedTuple):
     """Actor and critic [set, ...], opponent models [set, model, ...]."""
 
@@ -33,7 +52,7 @@ def new_networks(
     """Networks of one seat with so many co-players; `context`: how many numbers actor and critic
     see beside the ego view."""
     actor_key, critic_key, opponent_key = jax.random.split(key, 3)
-    goal = 0 if config.direct_om else shape.goal_features
+    goal = goal_sizes(config, shape).features
     with_goal = ViewShape(shape.planes, shape.features + goal, shape.actions)
     wide = ViewShape(shape.planes, shape.features + context, shape.actions)
     models = others if config.opponents == "separate" else 1

@@ -8,10 +8,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
 
 from coplay.algorithms.hop.config import HOPConfig
+from coplay.algorithms.hop.networks import goal_sizes
 from coplay.core.errors import UserError
 from coplay.core.game import Game, State
 from coplay.core.goals import Goals
 from coplay.core.player import Candidates, Insight, Memory, Plan, Player, View
+from coplay.games.adapters.worker_game import WorkerGame
 from coplay.models import belief as beliefs
 from coplay.models.goal_simulator import (
     GoalHypothesis,
@@ -21,10 +23,12 @@ from coplay.models.goal_simulator import (
     sample_goals,
 )
 from coplay.models.personas import NO_PERSONA, PersonaSeed
+from coplay.models.prototype_goals import PrototypeGoals
 from coplay.models.random_goal import WithRandomGoal, with_random_goal
 from coplay.nn import categorical
 from coplay.nn.networks import Network, ViewShape, flatten
 from coplay.search.root import boltzmann, for_each_draw, plan_of, search_trees
+from coplay.search.worst_case import cautious_search
 
 
 class HOPMemory(NamedTuple):
@@ -59,10 +63,11 @@ class HOPPlayer(Player):
     learning: bool = eqx.field(static=True, default=False)
 
     def start(self, copies: int) -> Memory:
-        if self.config.direct_om:
+        if not self.config.has_goals:
             return ()
-        others, goals = self.game_seats - 1, self.shape.goals + self.config.random_goal
-        habits = self.shape.habits + self.config.random_goal
+        sizes = goal_sizes(self.config, self.shape)
+        others, goals = self.game_seats - 1, sizes.goals + self.config.random_goal
+        habits = sizes.habits + self.config.random_goal
         belief = self.config.belief
         first = beliefs.first_weights(belief.prior, belief.keep, habits)
         return HOPMemory(
@@ -107,7 +112,7 @@ class HOPPlayer(Player):
         refuse_partial_views(game)
         config = self.config
         plan = None
-        if not config.direct_om:
+        if config.has_goals:
             prior = self.prior(game, view.state, memory)
             fresh = jnp.ones_like(view.alive) if not config.belief.intra else view.time == 0
             memory = memory._replace(belief=jnp.where(fresh[:, None, None], prior, memory.belief))
@@ -115,13 +120,11 @@ class HOPPlayer(Player):
         if config.planner == "none":
             logits = self.actor(self.situation(game, view, memory, persona))
         else:
-            plan = self.plan(game, key, view, memory, persona)
-            how, legal = config.search, view.observation.legal
-            beta = jnp.where(persona == NO_PERSONA, how.beta, config.personas.beta)[:, None]
-            logits = boltzmann(plan.q, legal, beta, how.normalise_q)
+            plan, logits = self.plan(game, key, view, memory, persona)
         # The random persona.
         logits = jnp.where((persona == self.shape.personas)[:, None], 0.0, logits)
-        if self.greedy:
+        # The best of a mixture is no safer than any action.
+        if self.greedy and not (config.planner == "search" and config.search.others == "worst"):
             logits = categorical.greedy(logits, view.observation.legal)
         return logits, memory, plan
 
@@ -130,7 +133,7 @@ class HOPPlayer(Player):
     ) -> Float[Array, "copy input"]:
         """What the actor sees: the ego view, the own persona, and the mean of the features of the
         others' goals by the beliefs."""
-        goals = None if self.config.direct_om else self.goals(game)
+        goals = self.goals(game) if self.config.has_goals else None
         belief = jnp.zeros((*view.time.shape, 0, 0)) if goals is None else memory.belief
         context = belief_context(game, view.state, goals, belief, persona, self.shape.personas)
         return flatten(view.observation, context)
@@ -142,9 +145,9 @@ class HOPPlayer(Player):
         view: View,
         memory: Memory,
         persona: Int[Array, " copy"],
-    ) -> Plan:
+    ) -> tuple[Plan, Float[Array, "copy action"]]:
         """Q of every action: the mean of one search per sample of goals, or one search for all
-        samples. Trees are [draw * copy]."""
+        samples; and logits. Trees are [draw * copy]."""
         config, copies = self.config, view.alive.shape[0]
         trees = config.search.trees
         seed_key, goal_key = jax.random.split(key)
@@ -152,7 +155,7 @@ class HOPPlayer(Player):
         state = for_each_draw(view.state, trees)
         hypothesis: Any = ()
         habits = belief = jnp.zeros((trees * copies, self.game_seats - 1, 0))
-        if not config.direct_om:
+        if config.has_goals:
             belief, counts, habits = for_each_draw(
                 (memory.belief, memory.counts, self.habits(memory)), trees
             )
@@ -168,12 +171,20 @@ class HOPPlayer(Player):
             belief,
             persona=for_each_draw(persona, trees),
             personas=self.shape.personas,
-            goals=None if config.direct_om else self.goals(game),
+            goals=self.goals(game) if config.has_goals else None,
             random_goal=config.random_goal,
             guides=config.personas.guides,
         )
-        found = search_trees(simulator, game, config.search, state, hypothesis, seeds)
-        return plan_of(*found, view.observation.legal, trees)
+        how, legal = config.search, view.observation.legal
+        if how.others == "worst":
+            plan, mixture = cautious_search(
+                simulator, game, how, how.trust, state, hypothesis, seeds
+            )
+            return plan, jnp.log(jnp.maximum(mixture, 1e-30))
+        found = search_trees(simulator, game, how, state, hypothesis, seeds)
+        plan = plan_of(*found, legal, trees)
+        beta = jnp.where(persona == NO_PERSONA, how.beta, config.personas.beta)[:, None]
+        return plan, boltzmann(plan.q, legal, beta, how.normalise_q)
 
     # --- believing -----------------------------------------------------------------------------
 
@@ -181,7 +192,7 @@ class HOPPlayer(Player):
         self, game: Game, view: View, after: State, over: Bool[Array, " copy"], memory: Memory
     ) -> Memory:
         config = self.config
-        if config.direct_om:
+        if not config.has_goals:
             return memory
         goals = self.goals(game)
         action = jax.vmap(game.last_actions)(after)[:, 1:].astype(jnp.int32)
@@ -200,7 +211,10 @@ class HOPPlayer(Player):
         prior = self.prior(game, after, memory)
         belief = beliefs.after_step(belief, prior, realised >= 0, open_, config.random_goal)
         weights = memory.weights
-        if config.belief.inter:
+        if config.belief.inter and config.goals.source == "prototypes":
+            believed = beliefs.with_believed(config.belief.keep, weights, belief)
+            weights = jnp.where(over[:, None, None], believed, weights)
+        elif config.belief.inter:
             shown = jnp.where(over[:, None], goals.habit(counts), -1)
             chance = jnp.where(over[:, None], belief[..., -1], 0.0) if config.random_goal else 0.0
             weights = beliefs.with_episode(config.belief.keep, weights, shown, chance)
@@ -209,37 +223,38 @@ class HOPPlayer(Player):
 
     def record(self, memory: Memory) -> Float[Array, "copy other goal"] | None:
         """What is believed of the co-players."""
-        return None if self.config.direct_om else memory.belief
+        return memory.belief if self.config.has_goals else None
 
     def insight(self, game: Game, view: View, memory: Memory) -> Insight:
         """Beliefs about goals, and the actions that the models predict, weighted by the beliefs."""
         seen = jax.tree.map(lambda x: x[:, 1:], jax.vmap(game.observe)(view.state))
-        if self.config.direct_om:
+        if not self.config.has_goals:
             none = jnp.zeros((*seen.legal.shape[:2], 0))
             return Insight(None, jnp.exp(predict_others(self.opponents, seen, none)))
         log_probs = self.predicted(game, view.state)
         action = jnp.sum(memory.belief[..., None] * jnp.exp(log_probs), axis=2)
-        return Insight(memory.belief[..., : self.shape.goals], action)
+        declared = self.config.goals.source == "declared"
+        return Insight(memory.belief[..., : self.shape.goals] if declared else None, action)
 
     def explain(
         self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
     ) -> tuple[Float[Array, "copy action"], Memory, Insight]:
         logits, memory, plan = self.decide(game, key, view, memory)
         insight = self.insight(game, view, memory)._replace(
-            belief=None if self.config.direct_om else memory.belief,
+            belief=self.record(memory),
             value=self.critic(self.situation(game, view, memory, self.persona(view)))[..., 0],
             plan=plan,
         )
         return logits, memory, insight
 
     def candidates(self, game: Game) -> Candidates | None:
-        return None if self.config.direct_om else Candidates(self.goals(game).names)
+        return Candidates(self.goals(game).names) if self.config.has_goals else None
 
     def predicted(self, game: Game, state: State) -> Float[Array, "copy other goal action"]:
         """Log-probabilities of the actions of each co-player in `state`, for each of its goals."""
-        assert game.goals is not None
         seen = jax.tree.map(lambda x: x[:, 1:], jax.vmap(game.observe)(state))
-        features = jax.vmap(game.goals.features)(state)[:, 1:]  # [copy, other, goal, feature]
+        goals = goals_without_random(game, self.config)
+        features = jax.vmap(goals.features)(state)[:, 1:]  # [copy, other, goal, feature]
         log_probs = jax.vmap(
             lambda goal: predict_others(self.opponents, seen, goal), in_axes=2, out_axes=2
         )(features)
@@ -256,14 +271,62 @@ class HOPPlayer(Player):
 
 def goals_of(game: Game, config: HOPConfig) -> Goals:
     """What co-players may be after."""
+    known = goals_without_random(game, config)
+    return WithRandomGoal(known) if config.random_goal else known
+
+
+def goals_without_random(game: Game, config: HOPConfig) -> Goals:
+    """The goals that the game declares, or prototypes; config: resolved, with goals."""
+    if config.goals.source == "prototypes":
+        return PrototypeGoals(game.seats, config.goals.prototypes)
     assert game.goals is not None
-    return WithRandomGoal(game.goals) if config.random_goal else game.goals
+    return game.goals
+
+
+def check_game_for_hop(game: Game, config: HOPConfig) -> None:
+    """An error if HOP cannot learn this game; config: resolved."""
+    if isinstance(game, WorkerGame):
+        raise UserError(
+            f"HOP plans by trying actions on copies of a state, and '{game.name}' runs in worker "
+            "processes: train ppo-gru or mappo"
+        )
+    refuse_partial_views(game)
+    if game.seats < 2:
+        raise UserError("HOP thinks about co-players: the game needs at least two seats")
+    if not game.can_renumber:
+        raise UserError(
+            f"HOP plans on copies of '{game.name}' with its own seat first, and the seats of this "
+            "game cannot be renumbered: give the game `permute_seats` and `can_renumber`, or train "
+            "ppo"
+        )
+    try:
+        jax.eval_shape(lambda key: game.last_actions(game.reset(key)), jax.random.key(0))
+    except NotImplementedError as error:
+        raise UserError(
+            f"HOP learns from what co-players did, and '{game.name}' does not tell: give the game "
+            "`last_actions`, or train ppo"
+        ) from error
+    if config.planner == "search" and config.search.others == "worst":
+        try:
+            jax.eval_shape(lambda key: game.side_of(game.reset(key)), jax.random.key(0))
+        except NotImplementedError as error:
+            raise UserError(
+                f"search.others worst needs to know who is against whom, and '{game.name}' has "
+                "teams but does not tell: give the game `side_of`, or take --search.others model"
+            ) from error
+    if config.goals.source == "declared" and game.goals is None:
+        raise UserError(
+            f"'{game.name}' declares no goals: find them by --goals.source prototypes, model "
+            "co-players without goals by --goals.source none, or give the game a property `goals`"
+        )
 
 
 def refuse_partial_views(game: Game) -> None:
     """HOP plans on states: it may only where its seat sees all of them."""
     if not game.full_view:
+        narrowed = getattr(getattr(game, "config", None), "view", None) is not None
+        whole = "show all of it by --game.view None, or " if narrowed else ""
         raise UserError(
             f"HOP plans over the whole state of '{game.name}', but players here see only a part of "
-            "it: leave out game.view, or train ppo"
+            f"it: {whole}train ppo-gru"
         )

@@ -111,11 +111,14 @@ def make_smax(scenario: str, config: SmaxConfig) -> "JaxmarlGame":
 
 class JaxmarlState(NamedTuple):
     """env: JaxMARL's state. alive: which seats are in the game. view: JaxMARL's observations, where
-    they are no function of its state (`Kind.keeps_view`); else ()."""
+    they are no function of its state (`Kind.keeps_view`); else (). last: what each seat did last.
+    order: [seat] which agent it is; None: the agents in their order."""
 
     env: Any
     alive: Bool[Array, " seat"]
     view: Any
+    last: Int[Array, " seat"]
+    order: Int[Array, " seat"] | None = None
 
 
 class JaxmarlGame(Game):
@@ -123,7 +126,8 @@ class JaxmarlGame(Game):
 
     An observation that is an image becomes planes, all else features. Seats with fewer numbers to
     see have zeros behind them; seats with fewer actions have the others masked. JaxMARL's agents
-    cannot be renumbered, so the game is not `symmetric`.
+    need not be alike, so the game is not `symmetric`. Its seats can be renumbered: a state says
+    which agent has which seat.
     """
 
     symmetric: ClassVar[bool] = False
@@ -150,15 +154,32 @@ class JaxmarlGame(Game):
         planes = jax.eval_shape(self.observe, state).planes.shape[-1]
         return tuple(f"channel {index}" for index in range(planes))
 
+    @property
+    def can_renumber(self) -> bool:
+        return True
+
+    @property
+    def full_view(self) -> bool:
+        return self.kind.full_view
+
     def reset(self, key: PRNGKeyArray) -> JaxmarlState:
         with quiet():
             view, state = self.env.reset(key)
-        return JaxmarlState(state, jnp.ones(self.seats, bool), self._kept(view))
+        nothing = jnp.full(self.seats, self.kind.idle, jnp.int32)
+        return JaxmarlState(state, jnp.ones(self.seats, bool), self._kept(view), nothing)
 
     def step(
         self, key: PRNGKeyArray, state: JaxmarlState, actions: Int[Array, " seat"]
     ) -> tuple[JaxmarlState, Outcome]:
         """All seats act at once; a number that is no action of a seat is taken as its last one."""
+        if state.order is not None:
+            mine = state.order  # [seat] its agent
+            back = jnp.argsort(mine)
+            plain = self.permute_seats(state, back)._replace(order=None)
+            after, outcome = self.step(key, plain, actions[back])
+            reward, terminated = outcome.reward[mine], outcome.terminated[mine]
+            outcome = Outcome(reward, terminated, outcome.truncated)
+            return self.permute_seats(after, mine), outcome
         actions = jnp.clip(actions, 0, jnp.array(self.counts) - 1)
         actions = jnp.where(state.alive, actions, self.kind.idle)
         given = {agent: actions[seat] for seat, agent in enumerate(self.env.agents)}
@@ -176,16 +197,26 @@ class JaxmarlGame(Game):
             terminated=state.alive & gone,
             truncated=over & jnp.any(alive),
         )
-        return JaxmarlState(after, alive, self._kept(view)), outcome
+        last = jnp.where(state.alive, actions, state.last).astype(jnp.int32)
+        return JaxmarlState(after, alive, self._kept(view), last), outcome
 
     def observe(self, state: JaxmarlState) -> Observation:
         with quiet():
             given = state.view if self.kind.keeps_view else self.env.get_obs(state.env)
         planes, features = stacked(self.kind.views(self.env, given))
-        return Observation(planes, features, self._legal(state))
+        seen = Observation(planes, features, self._legal(state))
+        return seen if state.order is None else jax.tree.map(lambda x: x[state.order], seen)
 
     def alive(self, state: JaxmarlState) -> Bool[Array, " seat"]:
         return state.alive
+
+    def last_actions(self, state: JaxmarlState) -> Int[Array, " seat"]:
+        """The idle action at first."""
+        return state.last
+
+    def permute_seats(self, state: JaxmarlState, order: Int[Array, " seat"]) -> JaxmarlState:
+        agents = order if state.order is None else state.order[order]
+        return state._replace(alive=state.alive[order], last=state.last[order], order=agents)
 
     def scores(self, state: JaxmarlState) -> Mapping[str, Float[Array, ""]]:
         return self.kind.scores(self.env, state.env)

@@ -82,6 +82,7 @@ class Kind(NamedTuple):
     idle: the action written down for a seat that left.
     scores: see `Game.scores`.
     global_state: JaxMARL's own global state; None: it has none.
+    full_view: see `Game.full_view`.
     """
 
     gone: Callable[[Any, EnvStep], Bool[Array, " seat"]]
@@ -93,6 +94,7 @@ class Kind(NamedTuple):
     idle: int = 0
     scores: Callable[[Any, Any], dict[str, Float[Array, ""]]] = lambda env, state: {}
     global_state: Callable[[Any, Any], Float[Array, " number"]] | None = None
+    full_view: bool = False
 
 
 def nobody_leaves(env: Any, step: EnvStep) -> Bool[Array, " seat"]:
@@ -118,6 +120,8 @@ def mpe_names(env: Any, count: int) -> list[str]:
 
 
 MPE = Kind(nobody_leaves, names=mpe_names)
+# Everybody is seen by everybody; velocities that are not shown follow from two positions.
+OPEN_MPE = MPE._replace(full_view=True)
 
 # --- SMAX --------------------------------------------------------------------------------------
 
@@ -192,10 +196,10 @@ def titles(*names: str) -> Callable[[Any, int], list[str]]:
 STORM_NAMES = titles("left", "right", "forward", "interact", "stay")
 
 KINDS: dict[str, Kind] = {
-    "MPE_simple_v3": MPE,
-    "MPE_simple_tag_v3": MPE,
+    "MPE_simple_v3": OPEN_MPE,
+    "MPE_simple_tag_v3": OPEN_MPE,
     "MPE_simple_world_comm_v3": MPE._replace(options={"action_type": "Discrete"}),
-    "MPE_simple_spread_v3": MPE,
+    "MPE_simple_spread_v3": OPEN_MPE,
     "MPE_simple_crypto_v3": MPE,
     "MPE_simple_speaker_listener_v4": MPE,
     "MPE_simple_push_v3": MPE,
@@ -219,7 +223,9 @@ KINDS: dict[str, Kind] = {
         keeps_view=True,  # it shows the last action, which the state does not hold
     ),
     "overcooked": Kind(
-        nobody_leaves, names=titles("up", "down", "right", "left", "stay", "interact")
+        nobody_leaves,
+        names=titles("up", "down", "right", "left", "stay", "interact"),
+        full_view=True,
     ),
     "overcooked_v2": Kind(
         nobody_leaves, names=titles("right", "down", "left", "up", "stay", "interact")
@@ -228,6 +234,7 @@ KINDS: dict[str, Kind] = {
         nobody_leaves,
         names=titles("right", "left", "up", "down", "stay"),
         options={"cnn": True},  # the board as an image instead of as a flat vector
+        full_view=True,
     ),
     "jaxnav": Kind(nav_gone, options={"act_type": "Discrete"}),
 }

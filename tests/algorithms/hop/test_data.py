@@ -3,9 +3,8 @@
 import jax.numpy as jnp
 import numpy as np
 
-from coplay.algorithms.hop.config import HOPConfig
+from coplay.algorithms.hop.config import HOPConfig, HOPSearchConfig
 from coplay.algorithms.hop.data import ReplayRows, draw_rows, equal_shares, picked
-from coplay.search.config import SearchConfig
 from coplay.training.run import playing
 
 ROWS, SEATS, DRIVES, FILLED = 400, 3, 2, 300
@@ -26,6 +25,7 @@ def replay() -> ReplayRows:
         context=jnp.asarray(number[:, [2, 0]])[..., None].astype(jnp.float32),
         policy=jnp.asarray(number[:, [2, 0]])[..., None].astype(jnp.float32),
         target=jnp.asarray(number[:, [2, 0]]).astype(jnp.float32),
+        prototype=jnp.asarray(number[:, [2, 0]])[..., None],
     )
 
 
@@ -61,7 +61,7 @@ def test_players_of_a_run_search_longer_unless_their_run_says_otherwise() -> Non
         (search.simulations, search.draws, search.discount)
         for search in (
             playing(HOPConfig()).search,
-            playing(HOPConfig(search=SearchConfig(simulations=8))).search,
+            playing(HOPConfig(search=HOPSearchConfig(simulations=8))).search,
         )
     ]
     assert thinking == [(64, 16, 0.9), (8, 16, 0.9)]

@@ -382,7 +382,7 @@ def test_planner_prefers_what_its_values_say_and_never_the_illegal() -> None:
 @pytest.mark.parametrize(
     ("game", "fields", "message"),
     [
-        (make_game("stag-hunt", view=1), {}, "leave out game.view"),
+        (make_game("stag-hunt", view=1), {}, "--game.view None"),
         (StagHunt(StagHuntConfig(players=1)), {}, "at least two seats"),
     ],
 )
@@ -390,15 +390,6 @@ def test_games_it_cannot_play(game: Any, fields: dict[str, Any], message: str) -
     config = TrainConfig("hop", "stag-hunt", HOPConfig(**fields), game.config, RunConfig())
     with pytest.raises(UserError, match=message):
         plan_phases(config, game)
-
-
-def test_a_game_without_goals_needs_direct_models() -> None:
-    class Goalless(StagHunt):
-        goals = None  # type: ignore[assignment]
-
-    with pytest.raises(UserError, match="--direct-om"):
-        learner().check(Goalless())  # type: ignore[call-arg]
-    learner(fields={"direct_om": True}).check(Goalless())  # type: ignore[call-arg]
 
 
 # --- runs --------------------------------------------------------------------------------------
