@@ -73,7 +73,7 @@ def seen_goals(
     title: str, model: GoalModel, dataset: Dataset, rows: list[dict[str, Any]]
 ) -> SeenGoals:
     samples = samples_of(dataset)
-    chunks = chunk_samples(samples, require_horizon(dataset.game), model.memory_size)
+    chunks = chunk_samples(samples, require_horizon(dataset.game), model)
     return SeenGoals(
         title=title,
         game=dataset.game,

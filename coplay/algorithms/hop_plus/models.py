@@ -17,7 +17,7 @@ from coplay.algorithms.ppo.learner import PPOState
 from coplay.core.game import Game, Observation
 from coplay.core.numerics import masked_mean
 from coplay.core.trajectory import Trajectory
-from coplay.models.goal_codes import GoalModel, Steps
+from coplay.models.goal_codes import GoalModel, Steps, past_features
 from coplay.models.goal_loss import Terms, goal_loss, loss_without_goals
 from coplay.models.world_model import (
     Transition,
@@ -91,13 +91,15 @@ class Models(NamedTuple):
         """A buffer of empty chunks. memory: how many numbers are remembered of a player."""
         config, shape = self.config.models, self.shape
         size = (config.buffer_chunks, config.chunk_length)
+        numbers = shape.features - past_features(shape, self.game_seats) + 1
         return Steps(
             observation=Observation(
-                planes=jnp.zeros((*size, *shape.planes), bool),
+                planes=jnp.zeros((*size, *shape.planes), shape.plane_type),
                 features=jnp.zeros((*size, shape.features)),
                 legal=jnp.ones((*size, shape.actions), bool),
             ),
-            following=jnp.zeros((*size, *shape.planes), bool),
+            following=jnp.zeros((*size, *shape.planes), shape.plane_type),
+            outcome=jnp.zeros((*size, numbers)),
             joint=jnp.zeros((*size, self.game_seats), jnp.int8),
             alive=jnp.zeros(size, bool),
             first=jnp.zeros(size, bool),
