@@ -167,6 +167,11 @@ class PartialHopPlus(EmbeddedPPO):
             new_goal_model(config.goals.model, self.shape, self.game_seats, goal_key),
         )
 
+    def goals(self, state: PPOState) -> GoalModel:
+        """The goal model of the first set."""
+        found: GoalModel = jax.tree.map(lambda x: x[0], state.model.decoder.goals)
+        return found
+
     def group(self, state: PPOState) -> Group:
         return super(EmbeddedPPO, self).group(_with_model(state))
 
@@ -246,8 +251,7 @@ class PartialHopPlus(EmbeddedPPO):
     ) -> Float[Array, "time copy seat other code"]:
         """Codes of all others by the goal model, from what they themselves saw and did in this
         rollout up to the step."""
-        goals: GoalModel = jax.tree.map(lambda x: x[0], learning.model.decoder.goals)
-        others = data.others
+        goals, others = self.goals(learning), data.others
         seen = goals.see(self._views(others))
         evidence = goals.evidence(seen, others.action[..., None])
         steps = evidence.shape[0]
