@@ -42,7 +42,7 @@ from coplay.core.numerics import masked_mean
 from coplay.core.player import Insight, Memory, Player, View
 from coplay.core.trajectory import Trajectory, of_seats
 from coplay.models.goal_codes import GoalModel, check_content, new_goal_model
-from coplay.models.goal_inference import ChunkMemory
+from coplay.models.goal_inference import ChunkMemory, Prototypes
 from coplay.nn import categorical
 from coplay.rl import parameter_sets as sets
 from coplay.rl.optimisers import make_transform
@@ -103,6 +103,20 @@ class PartialHopPlus(EmbeddedPPO):
     @property
     def declared_data(self) -> tuple[str, ...]:
         return (".own.reward", ".others.action", ".others.view")
+
+    def parameters(self, state: PPOState) -> dict[str, Any]:
+        """Of the goal model, the opponent model and the prototypes alone learn after the
+        recordings."""
+        decoder = state.model.decoder
+        assert isinstance(decoder.goals.inference, Prototypes)
+        return {
+            "actor": state.actor,
+            "critic": state.critic,
+            "encoder": state.model.encoder,
+            "reconstruction": decoder.reconstruction,
+            "opponent": decoder.goals.opponent,
+            "prototypes": (decoder.goals.inference.numbers, decoder.goals.inference.prior),
+        }
 
     @property
     def embedding(self) -> int:
