@@ -109,7 +109,7 @@ class Steps(NamedTuple):
 
     observation: the co-player's own views before the steps. following: its planes after them.
     outcome: the features of its view after them, without what was done last on a board, and last
-    the reward.
+    the reward; may be None where goals are boards alone.
     joint: [chunk, slot, seat] what all did, ego-first. alive: the slot holds a step of a player in
     the game. first: the memory is cleared before the step. left: how many more steps of the segment
     follow. target: what the selector's value learns: discounted rewards of those who play with it.
@@ -118,7 +118,7 @@ class Steps(NamedTuple):
 
     observation: Observation
     following: Shaped[Array, "chunk slot height width plane"]
-    outcome: Float[Array, "chunk slot number"]
+    outcome: Float[Array, "chunk slot number"] | None
     joint: Integer[Array, "chunk slot seat"]
     alive: Bool[Array, "chunk slot"]
     first: Bool[Array, "chunk slot"]
@@ -274,9 +274,11 @@ class GoalModel(eqx.Module):
     def content(self, steps: Steps) -> Float[Array, "chunk slot inputs"]:
         """What is encoded as a goal, of every step: what the step led to. Planes come first."""
         planes = steps.following.astype(jnp.float32).reshape(*steps.alive.shape, -1)
-        kind, now, reward = self.config.content, steps.outcome[..., :-1], steps.outcome[..., -1:]
-        if kind == "state" and self.shape.on_grid:
+        kind = self.config.content
+        if not self.content_numbers:
             return planes
+        assert steps.outcome is not None
+        now, reward = steps.outcome[..., :-1], steps.outcome[..., -1:]
         parts = [planes, now]
         if kind == "state-time-reward":
             parts.append(reward)

@@ -343,6 +343,7 @@ def test_a_goal_is_made_of_what_was_asked_for(content: str) -> None:
     found = model.content(real)
     assert found.shape[-1] == model.board.layers[0].weight.shape[1]
     cells = real.following[0, 0].size
+    assert real.outcome is not None
     other = real._replace(outcome=real.outcome.at[..., -1].add(1.0))
     differs = (np.asarray(model.content(other)) != np.asarray(found)).any()
     assert differs == (content in ("state-time-reward", "segment"))

@@ -158,7 +158,7 @@ class HopPlus(SetLearner):
             world=world,
             goals_optimiser=start(goals),
             world_optimiser=None if world is None else start(world),
-            chunks=self._models.no_chunks(goals.memory_size),
+            chunks=self._models.no_chunks(goals),
             transitions=None if world is None else self._models.no_transitions(),
             chunk_count=jnp.int32(0),
             transition_count=jnp.int32(0),
@@ -214,7 +214,7 @@ class HopPlus(SetLearner):
         learner = dataclasses.replace(self, seats=(at,), active=(at,))
         return learner, state._replace(
             policy=policy,
-            chunks=learner._models.no_chunks(state.goals.memory_size),
+            chunks=learner._models.no_chunks(state.goals),
             transitions=None if state.world is None else learner._models.no_transitions(),
             chunk_count=jnp.int32(0),
             transition_count=jnp.int32(0),

@@ -87,8 +87,8 @@ class Models(NamedTuple):
         rate = self.config.models.learning_rate
         return make_optimiser(OptimiserConfig(learning_rate=rate, max_grad_norm=1.0, epsilon=1e-7))
 
-    def no_chunks(self, memory: int) -> Steps:
-        """A buffer of empty chunks. memory: how many numbers are remembered of a player."""
+    def no_chunks(self, goals: GoalModel) -> Steps:
+        """A buffer of empty chunks, with what the model learns from."""
         config, shape = self.config.models, self.shape
         size = (config.buffer_chunks, config.chunk_length)
         numbers = shape.features - past_features(shape, self.game_seats) + 1
@@ -99,13 +99,13 @@ class Models(NamedTuple):
                 legal=jnp.ones((*size, shape.actions), bool),
             ),
             following=jnp.zeros((*size, *shape.planes), shape.plane_type),
-            outcome=jnp.zeros((*size, numbers)),
+            outcome=jnp.zeros((*size, numbers)) if goals.content_numbers else None,
             joint=jnp.zeros((*size, self.game_seats), jnp.int8),
             alive=jnp.zeros(size, bool),
             first=jnp.zeros(size, bool),
             left=jnp.zeros(size, jnp.int32),
             target=jnp.zeros(size),
-            start=jnp.zeros((config.buffer_chunks, memory)),
+            start=jnp.zeros((config.buffer_chunks, goals.memory_size)),
         )
 
     def no_transitions(self) -> Transition:
@@ -142,6 +142,8 @@ class Models(NamedTuple):
 
         others = jnp.asarray(np.tile(self.observed, count // self.game_seats))[:, None]
         chunks = new.chunks._replace(start=None, alive=new.chunks.alive & others)  # type: ignore[arg-type]
+        if state.chunks.outcome is None:
+            chunks = chunks._replace(outcome=None)
         chunks = jax.tree.map(cut, chunks)
         rest = jnp.arange(length - 1, -1, -1)
         memory = jnp.moveaxis(new.known.goals, 0, 2).reshape(count, steps, -1)
