@@ -352,6 +352,7 @@ def test_a_goal_is_made_of_what_was_asked_for(content: str) -> None:
     assert differs == (content != "state") and found.shape[-1] >= cells
 
 
+@pytest.mark.slow
 def test_what_is_done_far_from_all_things_tells_nothing() -> None:
     open_, gated = random_model(), random_model(gate=1, gate_weight=0.25)
     real = steps()
@@ -369,6 +370,7 @@ def test_what_is_done_far_from_all_things_tells_nothing() -> None:
     np.testing.assert_allclose(held, np.where(near[..., None], free, 0.25 * np.asarray(free)))
 
 
+@pytest.mark.slow
 def test_the_selector_takes_the_candidate_of_the_best_value() -> None:
     real = steps()
     chosen = {}
