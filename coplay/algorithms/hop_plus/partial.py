@@ -237,7 +237,7 @@ class PartialHopPlus(EmbeddedPPO):
             )
         learning, batch = self.prepare(state, data)
         coded = data.others._replace(code=self._inferred_codes(learning, data))
-        history = self._histories(learning, EmbeddedData(data.own, coded))  # type: ignore[arg-type]
+        history = self._histories(learning, EmbeddedData(data.own, coded))
         learning, fits = self._fit(model_key, learning, history, progress)
         new, metrics = self.improve(key, state, learning, batch, progress)
         if not self.config.learn_policy:
@@ -301,7 +301,7 @@ class PartialHopPlus(EmbeddedPPO):
         z = decoder.codes(embedding)
         views = self._views(others)
         seen = goals.see(views)
-        found = reconstruction(decoder, embedding, others)  # type: ignore[arg-type]
+        found = reconstruction(decoder, embedding, others)
         log_probs = goals.predict_actions(seen, z, views.legal)
         each = {
             "opponent_loss": -categorical.take(log_probs, others.action),

@@ -91,11 +91,9 @@ def test_it_learns_or_says_why_not(name: str) -> None:
     if isinstance(expected, str):
         with pytest.raises(UserError, match=expected):
             learner_of(name, fields)
-        # The option that the error names works.
+        # The options that the errors name work.
         by_itself: dict[str, Any] = {"recordings.samples": 0, "models.learn_opponents": True}
-        if name.startswith("jaxmarl"):
-            by_itself |= {"imagination.strangers": 0.0}
-        game, learner = learner_of(name, fields, **by_itself)
+        game, learner = learner_of(name, fields, **by_itself, **{"imagination.strangers": 0.0})
     else:
         game, learner = learner_of(name, fields)
         assert type(learner) is expected
