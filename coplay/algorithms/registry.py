@@ -86,6 +86,12 @@ def learner_parts(name: str) -> tuple[type, Callable[..., Learner]]:
     return LEARNERS[name]
 
 
+def new_learner(kind: Callable[..., Learner], **fields: Any) -> Learner:
+    """A learner made by what `learner_parts` gave; see `Learner` for its fields."""
+    made: Callable[..., Learner] = getattr(kind, "made", kind)
+    return made(**fields)
+
+
 def register_player(name: str, player: Player | type[Player] | ScriptedPolicy) -> None:
     """Make a player known by a name: to seatings, adaptations and datasets.
 

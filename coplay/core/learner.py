@@ -63,6 +63,12 @@ class Learner(eqx.Module):
         belong to no optimiser."""
         return _modules(state)
 
+    @classmethod
+    def made(cls, **fields: Any) -> "Learner":
+        """The learner of these fields for a run; a kind may give another one that fits the shapes
+        of the views."""
+        return cls(**fields)
+
     def seated(self, active: tuple[int, ...]) -> "Learner":
         """The same learner, active in other seats."""
         return dataclasses.replace(self, active=active)

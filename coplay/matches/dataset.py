@@ -220,7 +220,7 @@ class Samples(NamedTuple):
     """All samples of a dataset as rows, those of one seat's episode together and in order.
 
     planes, features, legal: [row, ...] the seat's ego views before the step.
-    next_planes, next_legal: after it, before any reset.
+    next_planes, next_features, next_legal: after it, before any reset.
     action: [row, seat] as executed, ego-first: column 0 is the seat's own.
     others: [row, seat] ego-first, who was in the game.
     reward, terminated: [row] of the seat. team: [row] discounted sum, from this step to the end of
@@ -233,6 +233,7 @@ class Samples(NamedTuple):
     features: Rows
     legal: Rows
     next_planes: Rows
+    next_features: Rows
     next_legal: Rows
     action: Rows
     others: Rows
@@ -319,6 +320,7 @@ def samples_of(dataset: Dataset, discount: float = 0.95) -> Samples:
                 features=now.features,
                 legal=now.legal,
                 next_planes=after.planes,
+                next_features=after.features,
                 next_legal=after.legal,
                 segment=(segment + segments).astype(np.int32),
                 **flat,

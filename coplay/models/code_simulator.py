@@ -14,7 +14,7 @@ from coplay.models.goal_codes import GoalModel
 from coplay.models.sparse_inputs import evaluate_sparse, own_rows, sparse_fits, summed
 from coplay.nn import categorical
 from coplay.nn.ego_centred import centre_indices
-from coplay.nn.equivariant import ExpandedPolicy
+from coplay.nn.equivariant import EquivariantPolicy, ExpandedPolicy
 from coplay.nn.networks import Network, flatten
 from coplay.search.simulator import Hypothesis, Simulator
 
@@ -47,7 +47,9 @@ class CodeSimulator(Simulator):
 
     def prepared(self, game: Game) -> Simulator:
         # Beside the board and the last actions, which sparse views show, there must be time alone.
-        fits = sparse_fits(self.actor, game) and self.goals.opponent.rest.shape[-1] == 1
+        opponent = self.goals.opponent
+        fits = isinstance(opponent, EquivariantPolicy) and opponent.rest.shape[-1] == 1
+        fits = fits and sparse_fits(self.actor, game)
         return SparseCodeSimulator.of(self, game) if fits else self
 
     def of_trees(self, trees: Int[Array, " some"]) -> Simulator:
@@ -88,6 +90,7 @@ class SparseCodeSimulator(CodeSimulator):
 
     @classmethod
     def of(cls, simulator: CodeSimulator, game: Game) -> "SparseCodeSimulator":
+        assert isinstance(simulator.goals.opponent, EquivariantPolicy)
         opponent = simulator.goals.opponent.expanded()
         fields = {
             field.name: getattr(simulator, field.name) for field in dataclasses.fields(simulator)

@@ -15,9 +15,12 @@ from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
 
 from coplay.core.numerics import masked_mean
 from coplay.nn import categorical
+from coplay.nn.conditioned import GatedPolicy
 from coplay.nn.equivariant import EquivariantPolicy
 from coplay.nn.networks import Network
 from coplay.nn.recurrent import GRUNetwork
+
+OpponentModel = EquivariantPolicy | GatedPolicy
 
 
 class Code(NamedTuple):
@@ -87,7 +90,7 @@ class GoalInference(eqx.Module):
     @abstractmethod
     def evidence(
         self,
-        opponent: EquivariantPolicy,
+        opponent: OpponentModel,
         seen: Float[Array, "*batch inputs"],
         joint: Integer[Array, "*batch seat"],
     ) -> Float[Array, "*batch evidence"]:
@@ -171,12 +174,12 @@ class Prototypes(GoalInference):
 
     def evidence(
         self,
-        opponent: EquivariantPolicy,
+        opponent: OpponentModel,
         seen: Float[Array, "*batch inputs"],
         joint: Integer[Array, "*batch seat"],
     ) -> Float[Array, "*batch prototype"]:
         """Log-probability of the player's action by the opponent model, with each prototype."""
-        actions = opponent.head.shape[0]
+        actions = opponent.actions
         logits = opponent.given(opponent.view(seen)[..., None, :], self.codes)
         legal = seen[..., None, -actions:] > 0.5
         log_probs = categorical.log_policy(logits, jnp.broadcast_to(legal, logits.shape))
@@ -298,12 +301,12 @@ class RecurrentInference(GoalInference):
 
     def evidence(
         self,
-        opponent: EquivariantPolicy,
+        opponent: OpponentModel,
         seen: Float[Array, "*batch inputs"],
         joint: Integer[Array, "*batch seat"],
     ) -> Float[Array, "*batch more"]:
         """Features of the action taken, time, and what all players did, ego-first."""
-        actions = opponent.head.shape[0]
+        actions = opponent.actions
         done = (joint[..., None] == jnp.arange(actions)).astype(jnp.float32)
         features = self.action_features(seen).reshape(*joint.shape[:-1], actions, ACTION_FEATURES)
         features = jnp.sum(features * done[..., 0, :, None], axis=-2)

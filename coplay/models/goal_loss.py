@@ -1,5 +1,6 @@
 """What goal codes and the opponent model learn by."""
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -72,13 +73,18 @@ class ActionLoss(NamedTuple):
 def reconstruction_loss(
     model: GoalModel, steps: Steps, chosen: Int[Array, "chunk slot 1"], z: Codes
 ) -> Float[Array, ""]:
-    """How badly the decoder reconstructs the chosen boards from codes."""
+    """How badly the decoder reconstructs the chosen goals from codes: cross-entropy of planes that
+    are true or false, half the squared error of all other numbers."""
     assert model.decoder is not None
-    flat = steps.following.astype(jnp.float32).reshape(*steps.alive.shape, -1)
-    target = jnp.take_along_axis(flat, chosen, axis=1)
-    logits = model.decoder(z)
-    error = jax.nn.softplus(logits) - target * logits
-    return masked_mean(jnp.sum(error, axis=-1), steps.alive, None)
+    target = jnp.take_along_axis(model.content(steps), chosen, axis=1)
+    logits, shape = model.decoder(z), model.shape
+    binary = math.prod(shape.planes) if shape.plane_type == "bool" else 0
+    planes, given = logits[..., :binary], target[..., :binary]
+    error = jnp.sum(jax.nn.softplus(planes) - given * planes, axis=-1)
+    if binary < logits.shape[-1]:
+        apart = jnp.square(logits[..., binary:] - target[..., binary:])
+        error = error + 0.5 * jnp.sum(apart, axis=-1)
+    return masked_mean(error, steps.alive, None)
 
 
 def loss_without_goals(model: GoalModel, steps: Steps) -> tuple[Float[Array, ""], Terms]:
@@ -106,7 +112,7 @@ def goal_loss(
     config, alive, inference = options or model.config, steps.alive, model.inference
     seen = model.see(steps.observation)
     evidence = model.evidence(seen, steps.joint)
-    inferred = model.infer(model.unroll(evidence, steps.past)[0], seen)
+    inferred = inference.infer(model.unroll(evidence, steps.past)[0], seen)
     value_inputs = model.value.view(seen)
     chosen, goal = _selected_goals(model, steps, value_inputs, config)
     noise = jax.random.normal(key, (2 * goal.mean.size,)).reshape(2, *goal.mean.shape)
@@ -144,7 +150,7 @@ def _selected_goals(
     config: GoalModelConfig,
 ) -> tuple[Int[Array, "chunk slot 1"], Code]:
     """The slots of the boards that are the goals of the steps, and the codes of these boards."""
-    boards = model.encode(steps.following.astype(jnp.float32))
+    boards = model.encode(model.content(steps))
     frozen = jax.lax.stop_gradient(model.value)
 
     def worth(codes: Codes) -> Float[Array, "chunk slot"]:

@@ -277,9 +277,12 @@ def world_loss(
 
 
 def refuse_unseen(game: Game) -> None:
-    """A world model is of boards that are seen in full."""
-    if not (game.on_grid and game.full_view):
+    """A world model is of boards that are seen in full, and whose planes are true or false."""
+    state = jax.eval_shape(game.reset, jax.random.key(0))
+    binary = jax.eval_shape(game.observe, state).planes.dtype == bool
+    if not (game.on_grid and game.full_view and binary):
         raise UserError(
-            f"the world model is for games on a board that players see in full; '{game.name}' as "
-            "configured is not: leave out game.view, or do without a world model"
+            "the world model is for games on a board that players see in full, planes of 0 and 1; "
+            f"'{game.name}' as configured is not: leave out game.view, or do without a world model "
+            "(--imagination.over game, --plan-over game)"
         )

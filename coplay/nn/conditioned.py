@@ -64,6 +64,52 @@ class Conditioned(eqx.Module):
         return self.given(self.view(view), z)
 
 
+class GatedPolicy(eqx.Module):
+    """Logits of actions from a view of any kind and a code. The part of the view is computed once
+    for many codes. As in `EquivariantPolicy`, a code scales and shifts the units of the first
+    layer."""
+
+    first: Linear
+    code: Linear
+    gate: Linear
+    layers: tuple[Linear, ...]
+    head: Linear
+
+    def __init__(
+        self, inputs: int, code: int, hidden: tuple[int, ...], actions: int, key: PRNGKeyArray
+    ):
+        keys = jax.random.split(key, len(hidden) + 3)
+        self.first = Linear(inputs, hidden[0], keys[0])
+        self.code = Linear(code, hidden[0], keys[1], 1.0)
+        self.gate = Linear(code, hidden[0], keys[2], 1.0)
+        self.layers = tuple(
+            Linear(a, b, k) for a, b, k in zip(hidden[:-1], hidden[1:], keys[3:-1], strict=True)
+        )
+        self.head = Linear(hidden[-1], actions, keys[-1], 0.1)
+
+    @property
+    def actions(self) -> int:
+        return self.head.weight.shape[-2]
+
+    def view(self, seen: Float[Array, "*batch inputs"]) -> Float[Array, "*batch width"]:
+        """What is made of the views; numbers beyond those it was made for are not looked at."""
+        return self.first(seen[..., : self.first.weight.shape[-1]])
+
+    def given(
+        self, viewed: Float[Array, "*#batch width"], z: Float[Array, "*#batch code"]
+    ) -> Float[Array, "*batch action"]:
+        """Logits. `viewed`: what `view` made of the views."""
+        x = jax.nn.relu(viewed * (1 + self.gate(z)) + self.code(z))
+        for layer in self.layers:
+            x = jax.nn.relu(layer(x))
+        return self.head(x)
+
+    def __call__(
+        self, seen: Float[Array, "*#batch inputs"], z: Float[Array, "*#batch code"]
+    ) -> Float[Array, "*batch action"]:
+        return self.given(self.view(seen), z)
+
+
 def encoder(
     planes: tuple[int, int, int], features: int, outputs: int, key: PRNGKeyArray, width: int
 ) -> Network:

@@ -171,6 +171,10 @@ class EquivariantPolicy(eqx.Module):
     def square(self) -> bool:
         return self.shape[0] == self.shape[1]
 
+    @property
+    def actions(self) -> int:
+        return self.head.shape[-2]
+
     def expanded(self) -> ExpandedPolicy:
         """The same network as plain matrices."""
         tables = mirrorings(self.square)

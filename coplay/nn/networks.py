@@ -27,6 +27,10 @@ class ViewShape(eqx.Module):
     global_state: how many numbers a critic that sees all is shown; 0 if the own view is all there
     is.
     seat_planes: how many planes each seat has at the front. plane_type: the dtype of planes.
+    on_grid: planes are a board on which every player has a cell, the first four actions are its
+    moves, and features begin with what everybody did last.
+    full_view: a player may use the state of the game, with its own seat first, and it tells what
+    everybody did last.
 
         shape: coplay.ViewShape  # a field of every learner
         inputs = math.prod(self.shape.planes) + self.shape.features
@@ -42,6 +46,8 @@ class ViewShape(eqx.Module):
     global_state: int = eqx.field(static=True, default=0)
     seat_planes: int = eqx.field(static=True, default=0)
     plane_type: str = eqx.field(static=True, default="bool")
+    on_grid: bool = eqx.field(static=True, default=False)
+    full_view: bool = eqx.field(static=True, default=True)
 
 
 class Network(eqx.Module):
@@ -141,6 +147,8 @@ def view_shape(game: Game) -> ViewShape:
         views.legal.shape[1],
         seat_planes=game.seat_planes,
         plane_type=str(views.planes.dtype),
+        on_grid=game.on_grid and game.seat_planes == 1 and game.seat_features == game.actions,
+        full_view=game.full_view and game.symmetric and _knows_actions(game),
     )
     if not game.view_is_global:
         global_state = jax.eval_shape(lambda key: game.global_state(game.reset(key)), key)
@@ -156,3 +164,12 @@ def view_shape(game: Game) -> ViewShape:
         habits=len(goals.habit_names),
         personas=len(goals.personas),
     )
+
+
+def _knows_actions(game: Game) -> bool:
+    """Whether the game's states tell what everybody did last."""
+    try:
+        jax.eval_shape(lambda key: game.last_actions(game.reset(key)), jax.random.key(0))
+    except NotImplementedError:
+        return False
+    return True

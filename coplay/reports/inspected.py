@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from coplay.algorithms.hop_plus.learner import HopPlus
-from coplay.algorithms.hop_plus.models import HopPlusState
+from coplay.algorithms.hop_plus.partial import PartialHopPlus
 from coplay.core.errors import UserError
 from coplay.core.game import Game, require_horizon
 from coplay.core.loading import refuse_elsewhere
@@ -62,8 +62,8 @@ class SeenWorld(NamedTuple):
 def find_goals(given: Inspection) -> SeenGoals:
     """What the arguments of `coplay inspect opponent-model` and `goals` mean."""
     if _is_run(given.run):
-        state, dataset = _of_run(given)
-        return seen_goals(str(given.run), state.goals, dataset, [])
+        goals, _, dataset = _of_run(given)
+        return seen_goals(str(given.run), goals, dataset, [])
     model, about = load_goals(given.run)
     rows = read_metrics(given.run)
     return seen_goals(str(given.run), model, _held_out(given, about), rows)
@@ -73,7 +73,7 @@ def seen_goals(
     title: str, model: GoalModel, dataset: Dataset, rows: list[dict[str, Any]]
 ) -> SeenGoals:
     samples = samples_of(dataset)
-    chunks = chunk_samples(samples, require_horizon(dataset.game), model.memory_size)
+    chunks = chunk_samples(samples, require_horizon(dataset.game), model)
     return SeenGoals(
         title=title,
         game=dataset.game,
@@ -88,10 +88,10 @@ def seen_goals(
 def find_world(given: Inspection) -> SeenWorld:
     """What the arguments of `coplay inspect world-model` mean."""
     if _is_run(given.run):
-        state, dataset = _of_run(given)
-        if state.world is None:
+        _, world, dataset = _of_run(given)
+        if world is None:
             raise UserError(f"{given.run} has no world model: train with --imagination above 0")
-        return SeenWorld(str(given.run), dataset.game, state.world, samples_of(dataset), [])
+        return SeenWorld(str(given.run), dataset.game, world, samples_of(dataset), [])
     model, about = load_world(given.run)
     rows = read_metrics(given.run)
     dataset = _held_out(given, about)
@@ -104,17 +104,21 @@ def _is_run(folder: Path) -> bool:
     return run.exists() and "player" in read_json(run.config_file)
 
 
-def _of_run(given: Inspection) -> tuple[HopPlusState, Dataset]:
-    """The learner of a run of hop-plus, and a dataset: the one that is named, or one played now."""
+def _of_run(given: Inspection) -> tuple[GoalModel, WorldModel | None, Dataset]:
+    """The models of a run of hop-plus, and a dataset: the one that is named, or one played now."""
     run = load_run(given.run)
     learner, state = run.learner(run.learned[0])
-    if not isinstance(learner, HopPlus):
+    if isinstance(learner, HopPlus):
+        goals, world = state.goals, state.world
+    elif isinstance(learner, PartialHopPlus):
+        goals, world = learner.goals(state), None
+    else:
         raise UserError(f"{given.run} is no run of hop-plus: it has no such models")
     if given.data is not None:
-        return state, load_dataset(given.data)
+        return goals, world, load_dataset(given.data)
     mix = given.mix or ",".join([*run.game.scripted, "random"])
     name, game = run.config.game_name, run.config.game
-    return state, collect(name, game, mix, given.samples, given.seed)
+    return goals, world, collect(name, game, mix, given.samples, given.seed)
 
 
 def _held_out(given: Inspection, about: Pretrained) -> Dataset:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from coplay.algorithms.registry import LEARNERS, learner_parts
+from coplay.algorithms.registry import LEARNERS, learner_parts, new_learner
 from coplay.core.errors import UserError
 from coplay.core.game import Game
 from coplay.core.learner import Learner
@@ -46,8 +46,13 @@ def plan_learners(config: TrainConfig, game: Game) -> dict[str, Learner]:
         order = tuple(sorted(mine))
         settings = learner_config(entry, base)
         _check_copies(config.run.copies, settings)
-        made = learner(
-            config=settings, shape=shape, game_seats=game.seats, seats=order, active=order
+        made = new_learner(
+            learner,
+            config=settings,
+            shape=shape,
+            game_seats=game.seats,
+            seats=order,
+            active=order,
         )
         made.check(game)
         if config.seated_partners:

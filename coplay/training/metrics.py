@@ -46,11 +46,12 @@ _HYPERNETWORK = {
 }
 
 _OTHERS = {
-    "others_view_loss/…": "mean squared error of others' views, from the embedding; liam",
-    "others_action_loss/…": "cross-entropy of others' actions; liam, plastic",
-    "others_top1/…": "share of others' actions that were held most probable; liam, plastic",
+    "others_view_loss/…": "mean squared error of others' views, from the embedding; liam, hop-plus",
+    "others_action_loss/…": "cross-entropy of others' actions; liam, plastic, hop-plus",
+    "others_top1/…": "share of others' actions held most probable; liam, plastic, hop-plus",
     "others_error/…": "-log p of others' actions in the meeting, by a belief, per step; varibad",
     "belief_kl/…": "KL of a belief to the one before it, unweighted, per step; varibad",
+    "code_loss/…": "squared distance of codes to those of the others' own past; hop-plus",
 }
 
 _OPPONENTS = {
@@ -99,6 +100,10 @@ _IMAGINATION = {
     "imagined_value_loss/…": "value loss on imagined steps alone, after the update",
     "imagined_return/…": "mean target of the critic over imagined steps",
     "imagined_reward/…": "mean reward of an imagined step",
+    "strangers_policy_loss/…": "policy loss on steps among strangers alone, after the update",
+    "strangers_value_loss/…": "value loss on steps among strangers alone, after the update",
+    "strangers_return/…": "mean target of the critic over steps among strangers",
+    "strangers_reward/…": "mean reward of a step among strangers",
 }
 
 _MODELS = ("liam", "varibad", "plastic")
@@ -112,7 +117,7 @@ GROUPS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "Updates of the policy": ((*_PPO, *_TEAMS), _UPDATES),
     "Teams": (_TEAMS, _TEAM),
     "Hypernetwork": (("hyper-mappo",), _HYPERNETWORK),
-    "Models of others": (_MODELS, _OTHERS),
+    "Models of others": ((*_MODELS, "hop-plus"), _OTHERS),
     "Opponent model": (("hop", "hop-plus"), _OPPONENTS),
     "Opponent model, by action": (("hop", "hop-plus"), _ACTIONS),
     "Goals": (("hop-plus",), _GOALS),

@@ -13,7 +13,7 @@ from coplay.core.errors import UserError
 from coplay.core.game import Observation, require_horizon
 from coplay.matches.bayes_filter import Filtered, best_top1, filtered
 from coplay.matches.dataset import Dataset, Samples, packed, samples_of
-from coplay.models.goal_codes import GoalModel, Steps, new_goal_model, refuse_unknown_features
+from coplay.models.goal_codes import GoalModel, Steps, check_content, new_goal_model
 from coplay.models.goal_loss import goal_loss
 from coplay.models.opponent_model import rank
 from coplay.nn.networks import view_shape
@@ -26,13 +26,14 @@ class ChunkedSamples(NamedTuple):
     """Samples on the device, and where each is in the chunks that recurrent networks run over.
 
     slots: [chunk, slot] row numbers, -1: empty. place: [row] chunk * slots + slot.
-    units: width of the memory that chunks begin with.
+    units: width of the memory that chunks begin with. past: as in `GoalModel`.
     """
 
     samples: Samples
     slots: Int[Array, "chunk slot"]
     place: np.ndarray
     units: int
+    past: int
 
     def steps(self, chunks_: Int[Array, " chunk"]) -> Steps:
         """Some of the chunks."""
@@ -52,6 +53,9 @@ class ChunkedSamples(NamedTuple):
         return Steps(
             observation=Observation(picked.planes, picked.features, picked.legal),
             following=picked.next_planes,
+            outcome=jnp.concatenate(
+                [picked.next_features[..., self.past :], picked.reward[..., None]], axis=-1
+            ),
             joint=picked.action,
             alive=alive,
             first=picked.time == 0,
@@ -61,13 +65,14 @@ class ChunkedSamples(NamedTuple):
         )
 
 
-def chunk_samples(samples: Samples, length: int, units: int) -> ChunkedSamples:
-    """Samples packed into chunks of `length` slots."""
+def chunk_samples(samples: Samples, length: int, model: GoalModel) -> ChunkedSamples:
+    """Samples packed into chunks of `length` slots, for a model."""
     slots = packed(samples.segment, length)
     place = np.empty(len(samples.segment), np.int64)
     flat = slots.reshape(-1)
     place[flat[flat >= 0]] = np.flatnonzero(flat >= 0)
-    return ChunkedSamples(jax.tree.map(jnp.asarray, samples), jnp.asarray(slots), place, units)
+    rows = jax.tree.map(jnp.asarray, samples)
+    return ChunkedSamples(rows, jnp.asarray(slots), place, model.memory_size, model.past)
 
 
 class Predictions(NamedTuple):
@@ -84,11 +89,11 @@ class Predictions(NamedTuple):
 CHUNKS = 64  # looked at in one go
 
 
-@partial(jax.jit, static_argnums=(3, 4))
+@partial(jax.jit, static_argnums=3)
 def _predict_samples(
-    model: GoalModel, samples: Samples, slots: Int[Array, "chunk slot"], units: int, no_goal: bool
+    model: GoalModel, samples: Samples, slots: Int[Array, "chunk slot"], no_goal: bool
 ) -> tuple[Array, Array, Array]:
-    chunks = ChunkedSamples(samples, slots, np.zeros(0), units)
+    chunks = ChunkedSamples(samples, slots, np.zeros(0), model.memory_size, model.past)
     count = -(-chunks.slots.shape[0] // CHUNKS)
     chunks_ = jnp.minimum(jnp.arange(count * CHUNKS), chunks.slots.shape[0] - 1)
 
@@ -105,7 +110,7 @@ def _predict_samples(
 
 def predict_samples(model: GoalModel, chunks: ChunkedSamples, no_goal: bool = False) -> Predictions:
     """What the model says of all samples; no_goal: as if every code were 0."""
-    found = _predict_samples(model, chunks.samples, chunks.slots, chunks.units, no_goal)
+    found = _predict_samples(model, chunks.samples, chunks.slots, no_goal)
     return Predictions(*(np.asarray(x)[chunks.place] for x in found))
 
 
@@ -123,7 +128,7 @@ def shares(
 
 def fresh_model(dataset: Dataset, config: PretrainedGoalsConfig, seed: int) -> GoalModel:
     game = dataset.game
-    refuse_unknown_features(game)
+    check_content(config, view_shape(game))
     return new_goal_model(config, view_shape(game), game.seats, jax.random.key(seed))
 
 
@@ -140,7 +145,7 @@ def pretrain_goals(
     length = require_horizon(dataset.game)
     start = fresh_model(dataset, config, options.seed)
     chunks, test = (
-        chunk_samples(samples_of(part, config.discount), length, start.memory_size)
+        chunk_samples(samples_of(part, config.discount), length, start)
         for part in (source.train, source.held)
     )
     best = best_of(source.held)

@@ -11,10 +11,18 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from coplay.core.errors import UserError
 from coplay.core.game import Observation
 from coplay.games.registry import make_game
 from coplay.matches.dataset import samples_of
-from coplay.models.goal_codes import GoalModel, GoalModelConfig, Steps
+from coplay.models.goal_codes import (
+    GoalModel,
+    GoalModelConfig,
+    Steps,
+    check_content,
+    new_goal_model,
+    recent,
+)
 from coplay.models.goal_inference import Code, Prototypes, kl_codes
 from coplay.models.goal_loss import goal_loss, select
 from coplay.nn.conditioned import centred
@@ -46,7 +54,7 @@ def some_segments() -> ChunkedSamples:
     return chunk_samples(
         samples_of(collect("stag-hunt", GAME.config, "ns,nh,random", 120, 0)),  # type: ignore[attr-defined]
         5,
-        4,
+        random_model(),
     )
 
 
@@ -312,3 +320,88 @@ def test_rows_come_back_in_their_order() -> None:
     assert (probs[~np.asarray(chunks.samples.legal)] == 0).all()
     blind = predict_samples(model, chunks, no_goal=True)
     assert np.abs(np.exp(blind.action) - probs).max() > 1e-3
+
+
+def test_a_segment_is_the_last_steps_of_the_same_episode() -> None:
+    real = steps()
+    numbers = RNG.normal(size=(*real.alive.shape, 2)).astype(np.float32)
+    found = recent(jnp.asarray(numbers), real, 3)
+    first, alive = np.asarray(real.first), np.asarray(real.alive)
+    for chunk, slot in np.argwhere(alive):
+        rows, place = [], slot
+        while place >= 0 and slot - place < 3:
+            rows.append(numbers[chunk, place])
+            if first[chunk, place]:
+                break
+            place -= 1
+        np.testing.assert_allclose(found[chunk, slot], np.mean(rows, axis=0), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("content", ["state", "state-time", "state-time-reward", "segment"])
+def test_a_goal_is_made_of_what_was_asked_for(content: str) -> None:
+    model, real = random_model(content=content), steps()
+    found = model.content(real)
+    assert found.shape[-1] == model.board.layers[0].weight.shape[1]
+    cells = real.following[0, 0].size
+    assert real.outcome is not None
+    other = real._replace(outcome=real.outcome.at[..., -1].add(1.0))
+    differs = (np.asarray(model.content(other)) != np.asarray(found)).any()
+    assert differs == (content in ("state-time-reward", "segment"))
+    later = real._replace(outcome=real.outcome.at[..., :-1].add(1.0))
+    differs = (np.asarray(model.content(later)) != np.asarray(found)).any()
+    assert differs == (content != "state") and found.shape[-1] >= cells
+
+
+@pytest.mark.slow
+def test_what_is_done_far_from_all_things_tells_nothing() -> None:
+    open_, gated = random_model(), random_model(gate=1, gate_weight=0.25)
+    real = steps()
+    seen = open_.see(real.observation)
+    planes = np.asarray(real.observation.planes)
+    free, held = (model.evidence(seen, real.joint) for model in (open_, gated))
+    near = np.zeros(real.alive.shape, bool)
+    for place in np.ndindex(*near.shape):
+        own = np.argwhere(planes[place][..., 0])
+        things = np.argwhere(planes[place][..., GAME.seats + 1 :].any(-1))
+        if len(own):
+            near[place] = (np.abs(things - own[0]).sum(-1) <= 1).any()
+    assert near.any() and not near.all()
+    np.testing.assert_array_equal(gated.near(seen), near)
+    np.testing.assert_allclose(held, np.where(near[..., None], free, 0.25 * np.asarray(free)))
+
+
+@pytest.mark.slow
+def test_the_selector_takes_the_candidate_of_the_best_value() -> None:
+    real = steps()
+    chosen = {}
+    for selector in ("optimistic", "conservative"):
+        model = random_model(inference="vae", candidates=5, selector=selector)
+        seen = model.see(real.observation)
+        memory = jnp.zeros((*real.alive.shape, model.memory_size))
+        plain = model.inference.infer(memory, seen)
+        z = model.infer(memory, seen).mean
+        chosen[selector] = np.asarray(model.value(seen, z))[..., 0]
+        chosen["mean"] = np.asarray(model.value(seen, plain.mean))[..., 0]
+    assert (chosen["optimistic"] >= chosen["mean"] - 1e-5).all()
+    assert (chosen["conservative"] <= chosen["mean"] + 1e-5).all()
+    assert (chosen["optimistic"] > chosen["conservative"] + 1e-3).any()
+
+
+def test_games_without_a_board_have_models_too() -> None:
+    game, key = make_game("matrix:prisoners-dilemma", rounds=4), jax.random.key(0)
+    shape = view_shape(game)
+    assert not shape.on_grid
+    model = new_goal_model(GoalModelConfig(dim=2, width=4, opponent_hidden=(4,)), shape, 2, key)
+    state = game.reset(key)
+    after, _ = game.step(key, state, jnp.array([0, 1]))
+    other, _ = game.step(key, state, jnp.array([0, 0]))
+    seen = [model.see(game.observe(now)) for now in (after, other)]
+    z = jnp.ones((2, 2))
+    found = [model.predict_actions(x, z, jnp.ones((2, 2), bool)) for x in seen]
+    np.testing.assert_allclose(np.exp(found[0]).sum(-1), 1.0, rtol=1e-5)
+    # What was done last is all that a co-player goes by here.
+    assert (np.asarray(found[0]) != np.asarray(found[1])).any()
+    with pytest.raises(UserError, match="belong to the state"):
+        check_content(GoalModelConfig(content="state-time"), shape)
+    with pytest.raises(UserError, match="no board"):
+        check_content(GoalModelConfig(gate=2), shape)

@@ -7,9 +7,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import tyro
 
-from coplay.algorithms.ppo.config import PPOConfig
+from coplay.algorithms.ppo.config import GRUConfig, PPOConfig
 from coplay.core.config import (
     Config,
+    NonNegativeFloat,
     NonNegativeInt,
     OnlyIf,
     PositiveFloat,
@@ -22,6 +23,8 @@ from coplay.core.errors import UserError
 from coplay.models.goal_codes import GoalModelConfig
 from coplay.models.world_model import WorldModelConfig
 from coplay.nn.config import NetworkConfig
+from coplay.nn.networks import ViewShape
+from coplay.rl.optimisers import OptimiserConfig
 from coplay.search.config import SearchConfig
 
 PLANS = only_if("planner", "one-step", "search")
@@ -104,6 +107,21 @@ class ImaginationConfig(Config):
 
 
 @dataclass(frozen=True)
+class HistoryConfig(Config):
+    """The encoder of the own history, by which HOP+ infers goals where it uses its own view
+    alone."""
+
+    units: PositiveInt = 64
+    """Width of its memory."""
+    epochs: PositiveInt = 4
+    """Passes of encoder and decoder over each rollout."""
+    view_weight: NonNegativeFloat = 1.0
+    """Weight of the error of others' views, as reconstructed from their codes."""
+    code_weight: NonNegativeFloat = 1.0
+    """Weight of the distance of a code from the one that the co-player's own past tells."""
+
+
+@dataclass(frozen=True)
 class ModelTrainingConfig(Config):
     """How goals, opponent model and world model learn from their buffers."""
 
@@ -138,6 +156,9 @@ class HopPlusConfig(PPOConfig):
     parameters: Literal["separate", "shared", "shared+id"] = "shared"
     """Actors and critics of the seats: one set each; one for all; one for all with the seat's
     number as an additional input. Models are always one for all."""
+    views: Literal["auto", "own"] = "auto"
+    """What it may use: everything where the game shows everything; or its own view and history
+    alone, as in games that do not. Then it plays without search."""
     planner: Literal["none", "one-step", "search"] = "none"
     """How it acts: by its actor; by looking one step ahead; by search."""
     plan_over: Annotated[Literal["game", "model"], PLANS] = "game"
@@ -167,6 +188,7 @@ class HopPlusConfig(PPOConfig):
         default_factory=lambda: SearchConfig(discount=0.97)
     )
     models: ModelTrainingConfig = field(default_factory=ModelTrainingConfig)
+    history: HistoryConfig = field(default_factory=HistoryConfig)
 
     adapt_defaults: ClassVar[dict[str, Any]] = PPOConfig.adapt_defaults | {
         "models.chunk_length": 8,
@@ -210,10 +232,32 @@ class HopPlusConfig(PPOConfig):
         if self.imagination.strangers > 0 and self.goals.inference != "prototypes":
             raise UserError(
                 "strangers are made of prototypes: give --imagination.strangers 0 with "
-                "--goals.inference gru"
+                f"--goals.inference {self.goals.inference}"
             )
         if self.search.share_tree:
             raise UserError("share_tree is for hop: hop-plus grows one tree per sample of codes")
+
+    def resolved(self, shape: ViewShape) -> "HopPlusConfig":
+        """The same for a game with views of this shape: boards are centred only if they show the
+        own cell, and are no window around it already."""
+        if self.network.kind != "centred" or (shape.seat_planes and shape.full_view):
+            return self
+        return dataclasses.replace(self, network=dataclasses.replace(self.network, kind="mlp"))
+
+    @property
+    def memory(self) -> GRUConfig:
+        """The memory of the encoder of the own history."""
+        return GRUConfig(self.history.units, self.keep_memory)
+
+    @property
+    def model_epochs(self) -> int:
+        """Passes of encoder and decoder over each rollout."""
+        return self.history.epochs
+
+    @property
+    def model_optimiser(self) -> OptimiserConfig:
+        """The optimiser of encoder and decoder."""
+        return OptimiserConfig(learning_rate=self.models.learning_rate, epsilon=1e-8)
 
     @property
     def uses_world_model(self) -> bool:

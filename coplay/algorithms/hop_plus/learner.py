@@ -25,15 +25,23 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 from coplay.algorithms.hop_plus.config import HopPlusConfig
 from coplay.algorithms.hop_plus.imagination import Imagination
 from coplay.algorithms.hop_plus.models import HopPlusData, HopPlusState, Models
+from coplay.algorithms.hop_plus.partial import PartialHopPlus
 from coplay.algorithms.hop_plus.player import HopPlusMemory, HopPlusPlayer, ego_first
 from coplay.algorithms.ppo.learner import PPO, PPOState
 from coplay.core.errors import UserError
 from coplay.core.game import Game, Observation
 from coplay.core.group import Group
+from coplay.core.learner import Learner
 from coplay.core.numerics import masked_mean
 from coplay.core.trajectory import Trajectory, of_seats
 from coplay.models.code_simulator import with_codes
-from coplay.models.goal_codes import GoalModel, Steps, new_goal_model, refuse_unknown_features
+from coplay.models.goal_codes import (
+    GoalModel,
+    Steps,
+    check_content,
+    new_goal_model,
+    past_features,
+)
 from coplay.models.imagination import ImaginedRollout
 from coplay.models.opponent_model import accuracy
 from coplay.models.world_model import WorldModel, new_world_model, refuse_unseen
@@ -50,8 +58,21 @@ class HopPlus(SetLearner):
 
     play_fields = HopPlusConfig.play_fields
 
+    @classmethod
+    def made(cls, **fields: Any) -> Learner:
+        """Where views do not show everything, a `PartialHopPlus`."""
+        config, shape = fields["config"], fields["shape"]
+        if config.views == "auto" and shape.full_view:
+            return cls(**fields)
+        if config.planner != "none":
+            raise UserError(
+                "a planner would step the true state, which views do not show: HOP+ plays without "
+                "search here; leave out --planner" + " or --views own" * shape.full_view
+            )
+        return PartialHopPlus(**fields | {"config": config.resolved(shape)})
+
     def check(self, game: Game) -> None:
-        refuse_unknown_features(game)
+        check_content(self.config.goals, self.shape)
         if self.config.uses_world_model:
             refuse_unseen(game)
         if self.game_seats < 2:
@@ -85,7 +106,7 @@ class HopPlus(SetLearner):
             codes = (self.game_seats - 1) * self.config.goals.dim
         wide = ViewShape(shape.planes, shape.features + codes, shape.actions)
         return PPO(
-            config=self.config,
+            config=self.config.resolved(shape),
             shape=wide,
             game_seats=self.game_seats,
             seats=self.seats,
@@ -137,7 +158,7 @@ class HopPlus(SetLearner):
             world=world,
             goals_optimiser=start(goals),
             world_optimiser=None if world is None else start(world),
-            chunks=self._models.no_chunks(goals.memory_size),
+            chunks=self._models.no_chunks(goals),
             transitions=None if world is None else self._models.no_transitions(),
             chunk_count=jnp.int32(0),
             transition_count=jnp.int32(0),
@@ -193,7 +214,7 @@ class HopPlus(SetLearner):
         learner = dataclasses.replace(self, seats=(at,), active=(at,))
         return learner, state._replace(
             policy=policy,
-            chunks=learner._models.no_chunks(state.goals.memory_size),
+            chunks=learner._models.no_chunks(state.goals),
             transitions=None if state.world is None else learner._models.no_transitions(),
             chunk_count=jnp.int32(0),
             transition_count=jnp.int32(0),
@@ -226,11 +247,17 @@ class HopPlus(SetLearner):
         def by_chunk(x: Shaped[Array, "time copy seat *rest"]) -> Shaped[Array, "chunk time *rest"]:
             return jnp.moveaxis(x, 0, 2).reshape(copies * seats, steps, *x.shape[3:])
 
+        past = past_features(self.shape, seats)
         known = self._known(trajectory.recorded[self.active])
         fresh = trajectory.past.first & (not self.config.keep_memory)
         chunks = Steps(
             observation=jax.tree.map(by_chunk, trajectory.observation),
             following=by_chunk(trajectory.final.planes),
+            outcome=by_chunk(
+                jnp.concatenate(
+                    [trajectory.final.features[..., past:], trajectory.reward[..., None]], axis=-1
+                )
+            ),
             joint=by_chunk(ego_first(joint)),
             alive=by_chunk(alive),
             first=by_chunk(fresh),

@@ -17,7 +17,7 @@ from coplay.algorithms.ppo.learner import PPOState
 from coplay.core.game import Game, Observation
 from coplay.core.numerics import masked_mean
 from coplay.core.trajectory import Trajectory
-from coplay.models.goal_codes import GoalModel, Steps
+from coplay.models.goal_codes import GoalModel, Steps, past_features
 from coplay.models.goal_loss import Terms, goal_loss, loss_without_goals
 from coplay.models.world_model import (
     Transition,
@@ -87,23 +87,25 @@ class Models(NamedTuple):
         rate = self.config.models.learning_rate
         return make_optimiser(OptimiserConfig(learning_rate=rate, max_grad_norm=1.0, epsilon=1e-7))
 
-    def no_chunks(self, memory: int) -> Steps:
-        """A buffer of empty chunks. memory: how many numbers are remembered of a player."""
+    def no_chunks(self, goals: GoalModel) -> Steps:
+        """A buffer of empty chunks, with what the model learns from."""
         config, shape = self.config.models, self.shape
         size = (config.buffer_chunks, config.chunk_length)
+        numbers = shape.features - past_features(shape, self.game_seats) + 1
         return Steps(
             observation=Observation(
-                planes=jnp.zeros((*size, *shape.planes), bool),
+                planes=jnp.zeros((*size, *shape.planes), shape.plane_type),
                 features=jnp.zeros((*size, shape.features)),
                 legal=jnp.ones((*size, shape.actions), bool),
             ),
-            following=jnp.zeros((*size, *shape.planes), bool),
+            following=jnp.zeros((*size, *shape.planes), shape.plane_type),
+            outcome=jnp.zeros((*size, numbers)) if goals.content_numbers else None,
             joint=jnp.zeros((*size, self.game_seats), jnp.int8),
             alive=jnp.zeros(size, bool),
             first=jnp.zeros(size, bool),
             left=jnp.zeros(size, jnp.int32),
             target=jnp.zeros(size),
-            start=jnp.zeros((config.buffer_chunks, memory)),
+            start=jnp.zeros((config.buffer_chunks, goals.memory_size)),
         )
 
     def no_transitions(self) -> Transition:
@@ -140,6 +142,8 @@ class Models(NamedTuple):
 
         others = jnp.asarray(np.tile(self.observed, count // self.game_seats))[:, None]
         chunks = new.chunks._replace(start=None, alive=new.chunks.alive & others)  # type: ignore[arg-type]
+        if state.chunks.outcome is None:
+            chunks = chunks._replace(outcome=None)
         chunks = jax.tree.map(cut, chunks)
         rest = jnp.arange(length - 1, -1, -1)
         memory = jnp.moveaxis(new.known.goals, 0, 2).reshape(count, steps, -1)

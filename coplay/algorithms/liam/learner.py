@@ -12,13 +12,16 @@ The paper's episode, in which partners stay the same, is a meeting here: the mem
 episodes of a meeting unless `memory.keep` is off.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from coplay.algorithms.liam.config import LIAMConfig
-from coplay.algorithms.ppo.embedded import EmbeddedPPO, History, HistoryModel, Others
+from coplay.algorithms.ppo.embedded import EmbeddedPPO, History, HistoryModel
 from coplay.core.numerics import masked_mean
 from coplay.nn import categorical
 from coplay.nn.layers import Linear
@@ -51,11 +54,13 @@ class ReconstructionDecoder(eqx.Module):
 
 
 def reconstruction(
-    decoder: ReconstructionDecoder,
+    decoder: Callable[[Float[Array, "*batch embedding"]], tuple[Array, Array]],
     embedding: Float[Array, "copy time seat embedding"],
-    true: Others,
+    true: Any,
 ) -> dict[str, Float[Array, " seat"]]:
     """Errors of a decoder by seat, over the others that were in the game beside the seat.
+
+    true: `Others`, or what has its fields.
 
     view_loss: squared, mean over the numbers of a view. action_loss: -log p. top1: share of the
     actions that were held the most probable.

@@ -75,10 +75,10 @@ class Others(NamedTuple):
 
 class EmbeddedData(NamedTuple):
     """What is learned from: the trajectory of the learner's seats, and what the others did,
-    [time, copy, seat, other, ...]."""
+    [time, copy, seat, other, ...]: `Others`, or what has its fields."""
 
     own: Trajectory
-    others: Others
+    others: Any
 
 
 class History(NamedTuple):
@@ -243,7 +243,7 @@ class EmbeddedPPO(PPO):
         return jax.vmap(self._history)(own, others, learning.identity[:, seats])
 
     def _history(
-        self, trajectory: Trajectory, others: Others | None, identity: Float[Array, "seat id"]
+        self, trajectory: Trajectory, others: Any, identity: Float[Array, "seat id"]
     ) -> History:
         past, keep = trajectory.past, self.config.memory.keep
         assert past is not None

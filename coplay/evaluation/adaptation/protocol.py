@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer, Key, PRNGKeyArray
 
-from coplay.algorithms.registry import learner_parts
+from coplay.algorithms.registry import learner_parts, new_learner
 from coplay.core.compilation import use_cache
 from coplay.core.config import (
     Config,
@@ -236,8 +236,9 @@ def _co_learner(entry: str, game: Game, seat: int, at: int) -> tuple[Learner, Le
     kind, make = learner_parts(entry.split(":")[0])
     settings = learner_config(entry, _adapting(kind()))
     shape = view_shape(game)
-    return make(
-        config=settings, shape=shape, game_seats=game.seats, seats=(at,), active=(at,)
+    seats = (at,)
+    return new_learner(
+        make, config=settings, shape=shape, game_seats=game.seats, seats=seats, active=seats
     ), None
 
 
