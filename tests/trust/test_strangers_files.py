@@ -61,7 +61,9 @@ def test_one_bad_folder_does_not_break_the_list(
     assert "[red]x" in shown and ":smile:" in shown and "[bold]" in shown
     assert command(["list", str(tmp_path), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
-    assert {row["run"] for row in rows if row["damaged"] is None} == {
+    runs = [row for row in rows if row["kind"] == "run"]
+    assert [row["kind"] for row in rows if row not in runs] == ["model"]
+    assert {row["run"] for row in runs if row["damaged"] is None} == {
         str(tmp_path / "run [/] [bold]")
     }
 
