@@ -302,6 +302,8 @@ def test_a_stopped_run_ends_its_workers_and_goes_on(tmp_path: Path, how: int) ->
         env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ENVS), str(ENVS.parents[1])])},
         stderr=subprocess.PIPE,
         text=True,
+        # A job in the background inherits that SIGINT is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.time() + 400  # on a busy machine, starting and compiling take minutes
     while RunFolder(folder).checkpoints().last_step() < 96:
