@@ -156,6 +156,11 @@ def make_meeting(focal: str, against: list[str], game: Game, config: AdaptConfig
             f"the seats of {game.name} cannot be renumbered, so nobody can take each of them in "
             "turn: adaptation needs a game whose seats are alike, such as stag-hunt"
         )
+    if len(game.sides) > 1:
+        raise UserError(
+            f"{game.name} has {len(game.sides)} sides, and adaptation lets a player take every seat "
+            "in turn, whatever its side: count what it gets by coplay play --seating"
+        )
     if is_learner(focal) and not is_run(focal):
         raise UserError(f"'{focal}' is no player yet: give the path of a run of it")
     if config.learns and not is_run(focal):

@@ -7,9 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import coplay
 from coplay.algorithms.ppo.config import PPOConfig
 from coplay.algorithms.ppo.learner import PPO
 from coplay.algorithms.scripted import Random
+from coplay.core.errors import UserError
 from coplay.core.game import Game, Observation, Outcome
 from coplay.core.group import group_players
 from coplay.core.player import Insight, Memory, Player, View
@@ -220,3 +222,10 @@ def test_one_program_serves_all_units() -> None:
         traced = jax.make_jaxpr(program)(game, meeting.others, meeting.starts, jax.random.key(0))
         sizes.append(len(traced.jaxpr.eqns))
     assert sizes[0] == sizes[1]
+
+
+def test_a_game_with_sides_is_refused() -> None:
+    """A player would take seats of both sides in turn, and their mean would mean nothing."""
+    game = coplay.make_game("predator-prey")
+    with pytest.raises(UserError, match="has 2 sides"):
+        make_meeting("random", ["random"] * (game.seats - 1), game, AdaptConfig())
