@@ -158,8 +158,8 @@ def make_meeting(focal: str, against: list[str], game: Game, config: AdaptConfig
         )
     if len(game.sides) > 1:
         raise UserError(
-            f"{game.name} has {len(game.sides)} sides, and adaptation lets a player take every seat "
-            "in turn, whatever its side: count what it gets by coplay play --seating"
+            f"{game.name} has {len(game.sides)} sides, and adaptation lets a player take every "
+            "seat in turn, whatever its side: count what it gets by coplay play --seating"
         )
     if is_learner(focal) and not is_run(focal):
         raise UserError(f"'{focal}' is no player yet: give the path of a run of it")
