@@ -10,7 +10,15 @@ import pytest
 from coplay.algorithms.registry import LEARNERS, PLAYERS
 from coplay.games.registry import GAMES
 
-LONG = {"episode_by_hand", "own_game", "own_partner", "own_player", "pettingzoo_train", "train"}
+LONG = {
+    "plan_ahead",
+    "episode_by_hand",
+    "own_game",
+    "own_partner",
+    "own_player",
+    "pettingzoo_train",
+    "train",
+}
 EXAMPLES = [
     pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in LONG else [])
     for path in sorted((Path(__file__).parents[1] / "examples").glob("*.py"))

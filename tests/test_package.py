@@ -51,6 +51,7 @@ def test_mctx_backend_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
         with_fields(HOPConfig(), {BACKEND: "mctx"})
 
 
+@pytest.mark.slow
 def test_everything_but_the_mctx_backend_works_without_mctx(tmp_path: Path) -> None:
     """In a fresh process, since this one may have imported mctx already."""
     code = f"""

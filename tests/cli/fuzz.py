@@ -90,6 +90,7 @@ COMMANDS: list[list[str]] = [
     ["check", "run"],
     ["doctor"],
     ["config", "ppo"],
+    *(["report", "run"], ["serve", "run"], ["serve", "empty"]),
 ]
 COMMON = [["train", "ppo"], ["play"], ["adapt", "ns"], ["collect"], ["list"], ["watch", "run"]]
 """Commands that take no time to import."""

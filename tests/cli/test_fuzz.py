@@ -22,6 +22,7 @@ from coplay.evaluation.partners import make
 from coplay.games.stag_hunt import StagHuntConfig
 from coplay.matches import match
 from coplay.reproduce import runner
+from coplay.serve import server, start
 from coplay.training import collect, trainer
 from coplay.training.config import RunConfig, TrainConfig
 from coplay.training.phases import plan_phases
@@ -53,6 +54,8 @@ def sandbox(tmp_path: Path, monkeypatch: Any) -> Path:
         (best_response, "_stage"),
         (collect, "play_whole"),
         (runner, "reproduce"),
+        (start, "GuestTable"),
+        (server, "serve"),
     ):
         monkeypatch.setattr(place, name, reached)
     monkeypatch.setattr(make, "MAKERS", dict.fromkeys(make.MAKERS, reached))

@@ -218,6 +218,7 @@ def size(seating: tuple[str, ...]) -> int:
     return equations(whole.jaxpr) - equations(dealing.jaxpr)
 
 
+@pytest.mark.slow
 def test_the_program_does_not_grow_with_the_seats() -> None:
     for few, many in [(("ns",) * 4, ("ns",) * 8), (("ns", "nh") * 2, ("nh", "ns") * 4)]:
         assert size(many) <= 1.02 * size(few)

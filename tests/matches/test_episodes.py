@@ -10,6 +10,7 @@ from coplay.matches.match import record_episode
 from coplay.training.players import make_player
 
 
+@pytest.mark.slow
 def test_steps_are_those_of_the_recorded_episode() -> None:
     game = coplay.make_game("stag-hunt", height=3, width=3, players=2, horizon=6)
     groups = group_players([make_player(entry, game) for entry in ("random", "nh")])

@@ -31,6 +31,7 @@ def episodes() -> list[EpisodeRecord]:
     return record_episodes(GAME, PLAYERS, 2, 5)
 
 
+@pytest.mark.slow
 def test_records_hold_what_was_played_and_thought(episodes: list[EpisodeRecord]) -> None:
     assert [episode.number for episode in episodes] == [0, 1]
     steps = list(play_steps(GAME, group_players(PLAYERS), 2, 5))

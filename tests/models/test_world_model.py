@@ -236,6 +236,7 @@ def test_psnr_is_pooled_and_capped() -> None:
     assert psnr(np.zeros(3)) == 100.0
 
 
+@pytest.mark.slow
 def test_judging_goes_through_all_rows_and_far_imagination_begins_as_one_step() -> None:
     model, (_, samples) = random_model("stag-hunt"), played("stag-hunt")
     judged = step_errors(model, samples)

@@ -98,7 +98,7 @@ def test_data_holds_curves_groups_and_how_it_was_made(tmp_path: Path) -> None:
             {"network.hidden": (32, 16), "value_clip": 0.3, "steps": 7, "seating": "ppo,ns,ns,nh"},
         ),
         ("ppo", {"switch": ("5:0=ns", "9:1=nh"), "game.end_after_first_hunt": 3}),
-        ("hop", {"search.simulations": 4, "learn_policy": False, "direct_om": True}),
+        ("hop", {"search.simulations": 4, "learn_policy": False, "goals.source": "none"}),
     ],
 )
 def test_the_command_trains_the_same_run(

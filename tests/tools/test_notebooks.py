@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import nbformat
 import pytest
 
@@ -94,6 +95,7 @@ def test_the_first_tutorials_run_with_little_training(path: Path) -> None:
             for pattern, little in LITTLE.items():
                 source = re.sub(pattern, little, source)
             exec(compile(source, path.name, "exec"), names)
+    plt.close("all")
     summary = names["summary"]
     assert summary["steps"] == 2048 and summary["episodes"] == 8, "it was to be short"
 

@@ -205,7 +205,7 @@ def played_both(game: JaxmarlGame, steps: int, copies: int = 4) -> tuple[Any, An
 @pytest.mark.parametrize(
     ("name", "fields", "steps"),
     [
-        ("jaxmarl:MPE_simple_speaker_listener_v4", {}, 12),
+        pytest.param("jaxmarl:MPE_simple_speaker_listener_v4", {}, 12, marks=pytest.mark.slow),
         pytest.param("smax:3m", {"dead": "stay"}, 30, marks=pytest.mark.slow),
         ("jaxmarl:coin_game", {"options": ("num_inner_steps=4", "num_outer_steps=3")}, 12),
         pytest.param(
