@@ -42,7 +42,7 @@ def server(app: ASGIApp, host: str, token: str) -> uvicorn.Server:
     return uvicorn.Server(
         uvicorn.Config(
             Guard(app, host, token),
-            log_level="warning",
+            log_level="critical",  # whoever presses Ctrl-C twice sees no traceback
             access_log=False,
             server_header=False,
             proxy_headers=False,

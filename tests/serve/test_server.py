@@ -1,7 +1,10 @@
 """Starting the server."""
 
 import importlib.util
+import signal
 import socket
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,7 @@ import pytest
 from coplay.cli.main import run
 from coplay.core.errors import UserError
 from coplay.serve.server import address, listening
+from tests.processes import coplay_process
 
 
 def test_a_port_that_is_taken_is_said() -> None:
@@ -57,3 +61,17 @@ def test_without_the_extra_it_says_what_to_install(
     assert run(["serve", str(tmp_path)]) == 2
     said = capsys.readouterr().err
     assert "needs uvicorn, which is not installed: pip install -e '.[web]'" in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("presses", [1, 2])
+def test_ctrl_c_ends_it_without_a_traceback(presses: int, tmp_path: Path) -> None:
+    command = coplay_process("serve", str(tmp_path), "--port", "0")
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None and "http" in process.stderr.readline()
+    time.sleep(1)  # the address is said before the server is ready
+    for _ in range(presses):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.03)  # signals that come at once are one
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 130 and "Traceback" not in said and "stopped" in said

@@ -26,6 +26,7 @@ from coplay.matches.worker_rollout import worker_rollout
 from coplay.training import checkpoints
 from coplay.training.records import read_rows
 from coplay.training.run import RunFolder
+from tests.processes import coplay_process
 
 ENVS = Path(__file__).parents[1] / "games" / "adapters"
 LITTLE = "pettingzoo:host_envs:little"
@@ -298,12 +299,10 @@ def test_a_stopped_run_ends_its_workers_and_goes_on(tmp_path: Path, how: int) ->
     folder = tmp_path / "run"
     arguments = [*OPTIONS, "--steps", "200000", "--game", LITTLE, "--out", str(folder)]
     process = subprocess.Popen(
-        [sys.executable, "-m", "coplay", "train", "ppo", *arguments],
+        coplay_process("train", "ppo", *arguments),
         env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ENVS), str(ENVS.parents[1])])},
         stderr=subprocess.PIPE,
         text=True,
-        # A job in the background inherits that SIGINT is ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.time() + 400  # on a busy machine, starting and compiling take minutes
     while RunFolder(folder).checkpoints().last_step() < 96:
