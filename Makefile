@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo demo-ppo test test-all test-faults test-docs lint docs docs-serve results clean
+.PHONY: setup demo demo-ppo test fast-tests test-all test-faults test-docs lint docs docs-serve results clean
 
 setup: .venv/ready
 
@@ -34,7 +34,11 @@ demo-ppo: setup
 	rm -rf runs/demo-ppo
 	$(BIN)/coplay train ppo --game stag-hunt --steps 600000 --seed 0 --out runs/demo-ppo
 
-test: setup lint
+# Lint and tests side by side: the type checker uses one core only.
+test: setup
+	+$(MAKE) --no-print-directory --jobs=2 lint fast-tests
+
+fast-tests: setup
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal -m 'not slow and not docs and not faults'
 
 # Also the tests that take long: whole runs, every environment of a registry.
