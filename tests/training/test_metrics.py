@@ -45,6 +45,15 @@ SHORT: list[tuple[str, dict[str, Any]]] = [
             "recordings": {"samples": 0},
         },
     ),
+    (
+        "hop-plus",
+        {
+            "views": "own",
+            "imagination": {"strangers": 0.0},
+            "models": SMALL,
+            "recordings": {"samples": 0},
+        },
+    ),
 ]
 """Learners with fields that make them write all they can, and little to do."""
 
