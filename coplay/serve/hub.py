@@ -9,6 +9,7 @@ from typing import Any
 
 from coplay.core.errors import UserError
 from coplay.reports.run_page import run_data
+from coplay.serve.outbox import Outbox
 from coplay.serve.shelf import Shelf
 from coplay.serve.tail import Tail
 
@@ -18,8 +19,6 @@ SHARE = 40
 """The data of a page is made anew only after so many times the time that it takes."""
 LEAST = 2.0
 """Seconds between two versions of a page, at least."""
-WAITING = 64
-"""News that a watcher may leave unread before it is sent away."""
 MOST_TICKED = 12
 """Runs that one watcher compares."""
 
@@ -32,16 +31,7 @@ class Watching:
         self.ticked: list[str] = []
         self.metric = "team_mean"
         self.page: str | None = None
-        self.news: asyncio.Queue[str | None] = asyncio.Queue(WAITING)
-
-    def tell(self, text: str) -> None:
-        """Send news; who does not keep up is sent away, and comes again."""
-        try:
-            self.news.put_nowait(text)
-        except asyncio.QueueFull:
-            while not self.news.empty():
-                self.news.get_nowait()
-            self.news.put_nowait(None)
+        self.news = Outbox()
 
 
 class Hub:
@@ -64,7 +54,7 @@ class Hub:
         self.watchers.add(watcher)
         async with self._lock:
             await asyncio.to_thread(self.shelf.refresh)
-            watcher.tell(self._runs())
+            watcher.news.send(self._runs())
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._look())
 
@@ -87,9 +77,9 @@ class Hub:
         async with self._lock:
             for name in watcher.ticked:
                 await self._read(name)
-                watcher.tell(self._curve(name, watcher.metric))
+                watcher.news.send(self._curve(name, watcher.metric))
             if watcher.page is not None:
-                watcher.tell(await self._page(watcher.page))
+                watcher.news.send(await self._page(watcher.page))
 
     async def _look(self) -> None:
         while self.watchers:
@@ -116,13 +106,13 @@ class Hub:
                 if name in one.ticked:
                     if one.metric not in texts:
                         texts[one.metric] = self._curve(name, one.metric)
-                    one.tell(texts[one.metric])
+                    one.news.send(texts[one.metric])
         for name in opened & self._stale:
             if self._pages.get(name, (0.0, ""))[0] <= time.monotonic():
                 text = await self._page(name, anew=True)
                 for one in self.watchers:
                     if one.page == name:
-                        one.tell(text)
+                        one.news.send(text)
 
     async def _read(self, name: str) -> bool:
         if name not in self._tails:
@@ -157,4 +147,4 @@ class Hub:
 
     def _tell_all(self, text: str) -> None:
         for one in self.watchers:
-            one.tell(text)
+            one.news.send(text)

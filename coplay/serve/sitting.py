@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from coplay.core.errors import UserError
+from coplay.serve.outbox import Outbox
 
 HELD = 30.0
 """Seconds for which the seat of somebody who is gone is kept free for them."""
 PAUSE = 0.4
 """Seconds between two steps when nobody is left to choose."""
-WAITING = 64
 
 
 class PeoplesGame(Protocol):
@@ -44,7 +44,7 @@ class Chair:
         self.since = 0.0
         self.thinking = False
         self.ready = False
-        self.news: asyncio.Queue[str | None] = asyncio.Queue(WAITING)
+        self.news = Outbox()
 
     def is_free(self, key: str) -> bool:
         """Whether a browser may sit here: nobody does, it has the seat itself, or whoever had it
@@ -52,16 +52,6 @@ class Chair:
         if not self.key or self.key == key:
             return True
         return not self.there and time.monotonic() - self.since > HELD
-
-    def put(self, text: str | None) -> None:
-        """Something to be sent; None: the connection is to end. Who does not keep up is sent away,
-        and comes again."""
-        try:
-            self.news.put_nowait(text)
-        except asyncio.QueueFull:
-            while not self.news.empty():
-                self.news.get_nowait()
-            self.news.put_nowait(None)
 
 
 class Sitting:
@@ -95,10 +85,10 @@ class Sitting:
             self._restart = bool(chair.key)  # the game of somebody else is not gone on with
             chair.thinking, chair.ready = False, True
         if chair.there:
-            chair.put(json.dumps({"kind": "elsewhere"}))
-            chair.put(None)
+            chair.news.send(json.dumps({"kind": "elsewhere"}))
+            chair.news.send(None)
         chair.key, chair.there = key, True
-        chair.news = asyncio.Queue(WAITING)
+        chair.news = Outbox()
         for news in (*self.news, *self.lasting.values()):
             self._tell(chair, news)
         self.tell_who()
@@ -159,7 +149,7 @@ class Sitting:
         if not chair.there:
             return
         told = self.game.told(news, chair.seat, chair.thinking and self.allow_thinking)
-        chair.put(json.dumps(told))
+        chair.news.send(json.dumps(told))
 
     def _tell_all(self, news: dict[str, Any]) -> None:
         self.news.append(news)

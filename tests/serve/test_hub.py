@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from coplay.serve import hub as hub_module
-from coplay.serve.hub import WAITING, Hub, Watching
+from coplay.serve.hub import Hub, Watching
+from coplay.serve.outbox import WAITING
 from tests.serve.folders import append, make_run
 
 
@@ -69,5 +70,5 @@ def test_watchers_share_one_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_who_does_not_keep_up_is_sent_away() -> None:
     watcher = Watching()
     for number in range(WAITING + 1):
-        watcher.tell(str(number))
+        watcher.news.send(str(number))
     assert watcher.news.get_nowait() is None and watcher.news.empty()

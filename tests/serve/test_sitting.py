@@ -8,7 +8,8 @@ import pytest
 
 from coplay.core.errors import UserError
 from coplay.serve import sitting as sitting_module
-from coplay.serve.sitting import WAITING, Chair, Sitting
+from coplay.serve.outbox import WAITING
+from coplay.serve.sitting import Chair, Sitting
 
 
 class Counting:
