@@ -32,6 +32,23 @@ def filled(template: str, parts: Mapping[str, str]) -> str:
     return done + rest
 
 
+def page_alone(
+    title: str, main: str, data: tuple[str, str], styles: Iterable[str], scripts: Iterable[str]
+) -> str:
+    """One HTML file that shows data by scripts and needs nothing else. title: plain text. main:
+    name of the element that the scripts fill. data: its type, and itself as text that ends no
+    block of HTML. styles, scripts: texts, in this order."""
+    parts = {
+        "title": html.escape(title),
+        "style": "\n".join(styles),
+        "main": main,
+        "type": data[0],
+        "data": data[1],
+        "script": "\n".join(scripts),
+    }
+    return filled(web_text("alone.html"), parts)
+
+
 def write_page(path: Path, title: str, parts: Iterable[str]) -> None:
     """One HTML file of the parts, which are HTML already; it appears whole or not at all. It ends
     with the command that made it."""

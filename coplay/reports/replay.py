@@ -17,7 +17,7 @@ from coplay.games.drawing import seat_colour
 from coplay.matches.recording import EpisodeRecord, describe, record_episodes
 from coplay.reports.boards import Boards
 from coplay.reports.episode import frames, write_gif, write_mp4
-from coplay.reports.page import filled, web_text
+from coplay.reports.page import page_alone, web_text
 
 SCRIPTS = ("dom.js", "charts.js", "board.js", "panels.js", "replay.js")
 ENDINGS = (".html", ".jsonl", ".gif", ".mp4")
@@ -57,13 +57,8 @@ class Replay:
         """One HTML page that needs nothing else."""
         title = f"{self.about['game']}: {', '.join(self.labels)}"
         packed = gzip.compress(_json(self._data()).encode(), mtime=0)
-        parts = {
-            "title": html.escape(title),
-            "style": web_text("replay.css"),
-            "data": base64.b64encode(packed).decode(),
-            "script": "\n".join(web_text(name) for name in SCRIPTS),
-        }
-        return filled(web_text("replay.html"), parts)
+        data = ("application/octet-stream", base64.b64encode(packed).decode())
+        return page_alone(title, "replay", data, [web_text("replay.css")], map(web_text, SCRIPTS))
 
     def _data(self) -> dict[str, Any]:
         """What the page shows."""

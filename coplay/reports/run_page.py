@@ -7,7 +7,6 @@
 changes what is different.
 """
 
-import html
 import json
 import time
 from collections.abc import Callable
@@ -15,13 +14,14 @@ from pathlib import Path
 
 from coplay.core.files import replacing
 from coplay.core.reading import shown_in_line
-from coplay.reports.page import filled, web_text
+from coplay.reports.page import page_alone, web_text
 from coplay.reports.run_data import Data, run_data
 from coplay.training.run import RunFolder
 
 STYLES = ("vendor/uPlot.min.css", "frame.css", "run.css")
 SCRIPTS = ("vendor/uPlot.iife.min.js", "dom.js", "plots.js", "run.js")
 """In this order; `run.js` declares `draw(data)`."""
+DRAW = 'draw(JSON.parse(document.getElementById("data").textContent));'
 SHARE = 50
 """While a run trains, its page takes less than a fiftieth of the time."""
 
@@ -35,13 +35,9 @@ def page_of(data: Data) -> str:
     """The page of a run from its data."""
     # In JSON, "<" only stands inside of texts; nothing in them ends the block.
     packed = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    parts = {
-        "title": html.escape(shown_in_line(data["name"])),
-        "style": "\n".join(web_text(name) for name in STYLES),
-        "data": packed.replace("<", "\\u003c"),
-        "script": "\n".join(web_text(name) for name in SCRIPTS),
-    }
-    return filled(web_text("run.html"), parts)
+    shown = ("application/json", packed.replace("<", "\\u003c"))
+    scripts = [*map(web_text, SCRIPTS), DRAW]
+    return page_alone(shown_in_line(data["name"]), "run", shown, map(web_text, STYLES), scripts)
 
 
 def write_run_page(folder: str | Path, out: Path | None = None) -> Path:
