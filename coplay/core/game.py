@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray, Shaped
@@ -123,6 +124,14 @@ class Game(eqx.Module):
         if self.teams and self.can_renumber:
             raise NotImplementedError
         return jnp.asarray(self.teams or range(self.seats), jnp.int32)
+
+    def tells(self, about: Callable[[State], Any]) -> bool:
+        """Whether one of its methods says something about a state; not every game has all."""
+        try:
+            jax.eval_shape(lambda key: about(self.reset(key)), jax.random.key(0))
+        except NotImplementedError:
+            return False
+        return True
 
     @property
     def horizon(self) -> int | None:

@@ -148,7 +148,7 @@ def view_shape(game: Game) -> ViewShape:
         seat_planes=game.seat_planes,
         plane_type=str(views.planes.dtype),
         on_grid=game.on_grid and game.seat_planes == 1 and game.seat_features == game.actions,
-        full_view=game.full_view and game.symmetric and _knows_actions(game),
+        full_view=game.full_view and game.symmetric and game.tells(game.last_actions),
     )
     if not game.view_is_global:
         global_state = jax.eval_shape(lambda key: game.global_state(game.reset(key)), key)
@@ -164,12 +164,3 @@ def view_shape(game: Game) -> ViewShape:
         habits=len(goals.habit_names),
         personas=len(goals.personas),
     )
-
-
-def _knows_actions(game: Game) -> bool:
-    """Whether the game's states tell what everybody did last."""
-    try:
-        jax.eval_shape(lambda key: game.last_actions(game.reset(key)), jax.random.key(0))
-    except NotImplementedError:
-        return False
-    return True
