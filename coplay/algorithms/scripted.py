@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from coplay.core.game import Game, ScriptedPolicy, State
+from coplay.core.numerics import where_rows
 from coplay.core.player import Memory, Player, View
 from coplay.nn.categorical import NEVER
 
@@ -110,7 +111,7 @@ class Mix(Player):
         ):
             own, new = player.act(game, key, view, mine)
             logits = jnp.where((drawn == index)[:, None], own, logits)
-            memories.append(_where(drawn == index, new, mine))
+            memories.append(where_rows(drawn == index, new, mine))
         return logits, MixMemory(drawn, tuple(memories))
 
     @property
@@ -121,14 +122,7 @@ class Mix(Player):
         self, game: Game, view: View, after: State, over: Bool[Array, " copy"], memory: Memory
     ) -> Memory:
         memories = (
-            _where(memory.drawn == index, player.notice(game, view, after, over, mine), mine)
+            where_rows(memory.drawn == index, player.notice(game, view, after, over, mine), mine)
             for index, (player, mine) in enumerate(zip(self.players, memory.players, strict=True))
         )
         return MixMemory(memory.drawn, tuple(memories))
-
-
-def _where(mask: Bool[Array, " copy"], new: Memory, old: Memory) -> Memory:
-    """The new memory in the copies of the mask."""
-    return jax.tree.map(
-        lambda x, y: jnp.where(mask.reshape(-1, *(1,) * (x.ndim - 1)), x, y), new, old
-    )

@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
 from coplay.core.game import Game, Observation, Outcome, State
 from coplay.core.group import Group, all_insights, decide, notice_all
+from coplay.core.numerics import where_rows
 from coplay.core.player import Memory, View
 from coplay.core.trajectory import Past, Trajectory, seat_keys, seat_uniforms
 from coplay.nn import categorical
@@ -204,12 +205,12 @@ def rollout_step(
     if ends is not None:
         memory, done = parted(groups, ends, memory, done)
     following = Table(
-        state=jax.tree.map(lambda new, old: _where(over, new, old), inputs.fresh, stepped),
+        state=where_rows(over, inputs.fresh, stepped),
         memory=memory,
         time=jnp.where(over, 0, table.time + 1),
         episode=table.episode + over,
-        gained=_where(over, jnp.zeros_like(gained), gained),
-        stayed=_where(over, jnp.zeros_like(stayed), stayed),
+        gained=where_rows(over, jnp.zeros_like(gained), gained),
+        stayed=where_rows(over, jnp.zeros_like(stayed), stayed),
         last_action=done[0],
         last_reward=done[1],
     )
@@ -300,10 +301,5 @@ def parted(
         for group, mine in zip(groups, memory, strict=True)
     )
     nothing = nothing_done(copies, seats)
-    action = _where(ends, nothing["last_action"], done[0])
-    return kept, (action, _where(ends, nothing["last_reward"], done[1]))
-
-
-def _where(over: Bool[Array, " copy"], new: Array, old: Array) -> Array:
-    """`new` in the copies whose episode is over; arrays are [copy, ...]."""
-    return jnp.where(over.reshape(-1, *(1,) * (new.ndim - 1)), new, old)
+    action = where_rows(ends, nothing["last_action"], done[0])
+    return kept, (action, where_rows(ends, nothing["last_reward"], done[1]))

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
 from coplay.core.game import Game, Observation, State
+from coplay.core.numerics import where_rows
 from coplay.models.goal_codes import GoalModel
 from coplay.nn import categorical
 
@@ -162,8 +163,4 @@ class Imaginer(NamedTuple):
                 memory=jnp.concatenate([fresh.memory[:familiar], led.memory[familiar:]]),
                 stranger=led.stranger,
             )
-        return jax.tree.map(
-            lambda new, old: jnp.where(over.reshape(-1, *(1,) * (new.ndim - 1)), new, old),
-            fresh,
-            led,
-        )
+        return where_rows(over, fresh, led)

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Integer
 
 from coplay.core.goals import Goals, restricted
+from coplay.core.numerics import where_rows
 
 
 class PrototypeGoals(Goals):
@@ -71,7 +72,7 @@ def shares_in_hindsight(
         later: Float[Array, "copy *batch prototype"], row: tuple[Array, Array]
     ) -> tuple[Array, Array]:
         now, ended = row
-        last = jnp.where(ended.reshape(-1, *(1,) * (now.ndim - 1)), now, later)
+        last = where_rows(ended, now, later)
         return last, last
 
     return jax.lax.scan(backward, shares[-1], (shares, over), reverse=True)[1]

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from coplay.core.game import Game, State
+from coplay.core.numerics import Tree, where_rows
 from coplay.core.player import SearchTrees
 from coplay.search.config import SearchConfig
 from coplay.search.selection import FIRST
@@ -133,11 +134,11 @@ def _onward(
     now = (jnp.arange(walk.node.shape[1]) == walk.steps) & going[:, None]  # [tree, depth]
     child = jnp.take_along_axis(here.child, action[:, None], axis=1)[:, 0]
 
-    def move(new: Array, old: Array) -> Array:
-        return jnp.where(going.reshape(-1, *(1,) * (new.ndim - 1)), new, old)
+    def move(new: Tree, old: Tree) -> Tree:
+        return where_rows(going, new, old)
 
     return Walk(
-        position=jax.tree.map(move, after, walk.position),
+        position=move(after, walk.position),
         legal=move(seen.legal, walk.legal),
         logits=move(logits, walk.logits),
         value=move(jnp.where(after.over, 0.0, value), walk.value),

@@ -16,6 +16,7 @@ from coplay.core.errors import UserError
 from coplay.core.game import Game, require_horizon
 from coplay.core.goals import hindsight
 from coplay.core.group import Group, group_players
+from coplay.core.numerics import where_rows
 from coplay.games.adapters.worker_game import WorkerGame
 from coplay.games.registry import game_parts
 from coplay.matches.dataset import Dataset, Episodes
@@ -86,11 +87,7 @@ def play_whole(game: Game, group: Group, key: PRNGKeyArray, copies: int, horizon
         alive = jax.vmap(game.alive)(table.state) & ~over[:, None]
         following, _, reward, ended = one_step(game, (group,), key, table, over)
         # What is over stays as it was.
-        state = jax.tree.map(
-            lambda new, old: jnp.where(over.reshape(-1, *(1,) * (new.ndim - 1)), old, new),
-            following.state,
-            table.state,
-        )
+        state = where_rows(over, table.state, following.state)
         still = jax.vmap(game.alive)(state)
         cut = ended & ~over & jnp.any(still, axis=1)
         row = (

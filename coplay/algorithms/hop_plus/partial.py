@@ -267,24 +267,12 @@ class PartialHopPlus(EmbeddedPPO):
         rollout up to the step."""
         goals, others = self.goals(learning), data.others
         seen = goals.see(self._views(others))
-        evidence = goals.evidence(seen, others.action[..., None])
-        steps = evidence.shape[0]
-
-        def by_chunk(x: Array) -> Array:
-            return jnp.moveaxis(x, 0, -2).reshape(-1, steps, x.shape[-1])
-
         assert data.own.past is not None
-        first = jnp.broadcast_to(data.own.past.first[..., None], others.alive.shape)
-        first = first & (not self.config.keep_memory)
-        chunks = by_chunk(evidence)
-        past = ChunkMemory(
-            jnp.zeros((chunks.shape[0], goals.memory_size)),
-            by_chunk(first[..., None])[..., 0],
-            by_chunk(others.alive[..., None])[..., 0],
-        )
+        first = data.own.past.first & (not self.config.keep_memory)
+        chunks, past = _chunks(goals, seen, others, first, time=0)
         before = goals.unroll(chunks, past)[0]
         mean = goals.infer(before, before).mean
-        shape = (*others.alive.shape[1:], steps, mean.shape[-1])
+        shape = (*others.alive.shape[1:], chunks.shape[1], mean.shape[-1])
         return jnp.moveaxis(mean.reshape(shape), -2, 0)
 
     def model_loss(
@@ -323,20 +311,28 @@ class PartialHopPlus(EmbeddedPPO):
         history: History,
     ) -> Float[Array, ""]:
         """The goal model's own loss: one prototype explains an episode of a co-player."""
-        others: SeenOthers = history.others
-        evidence = goals.evidence(seen, others.action[..., None])
+        chunks = _chunks(goals, seen, history.others, history.cleared, time=1)
+        return goals.inference.loss(*chunks)["prototype_loss"]
 
-        def by_chunk(x: Array) -> Array:
-            return jnp.moveaxis(x, 1, -2).reshape(-1, x.shape[1], x.shape[-1])
 
-        chunks = by_chunk(evidence)
-        first = jnp.broadcast_to(history.cleared[..., None], others.alive.shape)
-        past = ChunkMemory(
-            jnp.zeros((chunks.shape[0], goals.memory_size)),
-            by_chunk(first[..., None])[..., 0],
-            by_chunk(others.alive[..., None])[..., 0],
-        )
-        return goals.inference.loss(chunks, past)["prototype_loss"]
+def _chunks(
+    goals: GoalModel,
+    seen: Float[Array, "*batch seat other inputs"],
+    others: SeenOthers,
+    first: Bool[Array, "*batch seat"],
+    time: int,
+) -> tuple[Float[Array, "chunk time evidence"], ChunkMemory]:
+    """What every co-player saw and did, as a chunk of its own, for the goal model. time: which axis
+    of the batch it is. first: the model knows nothing before this step."""
+
+    def by_chunk(x: Array) -> Array:
+        return jnp.moveaxis(x, time, -2).reshape(-1, x.shape[time], x.shape[-1])
+
+    chunks = by_chunk(goals.evidence(seen, others.action[..., None]))
+    first = jnp.broadcast_to(first[..., None], others.alive.shape)
+    begins, alive = (by_chunk(x[..., None])[..., 0] for x in (first, others.alive))
+    nothing = jnp.zeros((chunks.shape[0], goals.memory_size))
+    return chunks, ChunkMemory(nothing, begins, alive)
 
 
 def _with_model(state: PPOState) -> PPOState:

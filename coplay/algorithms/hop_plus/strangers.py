@@ -16,6 +16,7 @@ from coplay.algorithms.hop_plus.imagination import one_of
 from coplay.algorithms.ppo.learner import PPOState
 from coplay.algorithms.ppo.recurrent import inputs
 from coplay.core.game import Game, Observation, State
+from coplay.core.numerics import where_rows
 from coplay.core.trajectory import Past, Trajectory
 from coplay.models.goal_codes import GoalModel
 from coplay.nn import categorical
@@ -207,20 +208,14 @@ class StrangerGames(NamedTuple):
         )
         state, company = fresh
         following = StrangerTable(
-            state=_where(over, state, after),
+            state=where_rows(over, state, after),
             memory=memory,
-            stranger=table.stranger if keep else _where(over, company, table.stranger),
+            stranger=table.stranger if keep else where_rows(over, company, table.stranger),
             first=over,
             action=own,
             reward=outcome.reward[:, 0],
         )
         return following, (row, others)
-
-
-def _where(over: Bool[Array, " copy"], new: T, old: T) -> T:
-    return jax.tree.map(
-        lambda x, y: jnp.where(over.reshape(-1, *(1,) * (x.ndim - 1)), x, y), new, old
-    )
 
 
 def joined(real: T, imagined: T) -> T:
