@@ -256,7 +256,7 @@ def audit_seats(
         result = audit_seats_of(
             config, folder, entry_of(among), advantage, episodes, keep_going, training, told
         )
-    return _audited(result, folder, "Seat audit")
+    return _audited(result, folder, config, "Seat audit")
 
 
 def audit_config(
@@ -294,8 +294,8 @@ def audit_wiring(
     folder = Path(out) if out is not None else new_folder("audit", name)
     with watching(watcher, quiet) as told:
         result = audit_wiring_of(config, told, configuration)
-    return _audited(result, folder, "Wiring audit")
+    return _audited(result, folder, config, "Wiring audit")
 
 
-def _audited(audit: Audit, folder: Path, title: str) -> dict[str, Any]:
-    return audit.as_json() | {"page": str(write_audit(folder, audit, title))}
+def _audited(audit: Audit, folder: Path, config: TrainConfig, title: str) -> dict[str, Any]:
+    return audit.as_json() | {"page": str(write_audit(folder, audit, config, title))}

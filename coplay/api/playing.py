@@ -148,7 +148,7 @@ def replay(
     game = make_game(game) if isinstance(game, str) else game
     entries = split_seating(seating_text(seating), game)
     players = [make_player(entry, game, seat, greedy) for seat, entry in enumerate(entries)]
-    return make_replay(game, players, entries, episodes, seed, full_trees).ordered(order)
+    return make_replay(game, players, entries, episodes, seed, full_trees, order)
 
 
 def _seated(

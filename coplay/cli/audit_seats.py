@@ -83,5 +83,5 @@ def run(arguments: list[str]) -> int:
             given.training,
             progress,
         )
-    print_audit(result, write_audit(out, result), given.json)
+    print_audit(result, write_audit(out, result, config), given.json)
     return 0 if result.passed else 1

@@ -51,5 +51,5 @@ def run(arguments: list[str]) -> int:
     )
     with ProgressLine() as progress:
         result = audit_wiring(config, progress, given.configuration)
-    print_audit(result, write_audit(out, result, "Wiring audit"), given.json)
+    print_audit(result, write_audit(out, result, config, "Wiring audit"), given.json)
     return 0 if result.passed else 1

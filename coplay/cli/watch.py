@@ -44,7 +44,8 @@ class WatchArguments:
 
 def run(arguments: list[str]) -> int:
     """coplay watch RUN …"""
-    from coplay.reports.replay import ending_of
+    from coplay.games.adapters.worker_game import WorkerGame
+    from coplay.reports.replay import FILMS, ending_of
     from coplay.reports.results import replay_of, show_episode, show_frames, write_episode
     from coplay.training.run import load_run
 
@@ -61,7 +62,12 @@ def run(arguments: list[str]) -> int:
     if plain and given.out is None:
         show_episode(played, *how)
         return 0
-    if plain and given.out is not None and ending in (".gif", ".mp4"):
+    if given.out is not None and plain and isinstance(played.game, WorkerGame):
+        if ending not in FILMS:
+            raise UserError(
+                f"{played.game.name} runs in worker processes, so its episodes cannot be recorded "
+                "step by step: write a .gif or .mp4"
+            )
         write_episode(played, given.out, *how)
         print(f"wrote {given.out}")
         return 0

@@ -93,7 +93,9 @@ class Pen:
         return np.array(self._sheet.reduce(self.fine), np.uint8)
 
     def rectangle(self, x: float, y: float, width: float, height: float, colour: Colour) -> None:
-        """A filled rectangle with its upper left corner at (x, y)."""
+        """A filled rectangle with its upper left corner at (x, y); nothing if it is too thin."""
+        if min(width, height) * self.fine < 1:
+            return
         box = [length * self.fine for length in (x, y, x + width, y + height)]
         # Pillow counts the last pixel in.
         self._draw.rectangle((box[0], box[1], box[2] - 1, box[3] - 1), fill=_rgb(colour))

@@ -108,6 +108,16 @@ def think(
     return Thought(views, log_policy, action, memory, insights)
 
 
+def anyone_predicts(game: Game, groups: tuple[Group, ...]) -> bool:
+    """Whether some player tells what it expects of others. Nothing is computed or compiled."""
+
+    def first(key: PRNGKeyArray) -> Thought:
+        return think(game, groups, key, key, new_table(game, groups, key, copies=1))
+
+    insights = jax.eval_shape(first, jax.random.key(0)).insights
+    return any(insight is not None and insight.action is not None for insight in insights)
+
+
 def move(
     game: Game,
     groups: tuple[Group, ...],

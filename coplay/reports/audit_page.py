@@ -10,10 +10,12 @@ from coplay.core.files import write_json
 from coplay.evaluation.audits.checks import Audit, Check
 from coplay.games.drawing import FAINT_INK, INK, seat_colour
 from coplay.reports import charts, page
+from coplay.reports.run_data import changed_fields
+from coplay.training.config import TrainConfig
 
 
-def write_audit(out: Path, audit: Audit, title: str = "Seat audit") -> Path:
-    """Writes everything and returns the page."""
+def write_audit(out: Path, audit: Audit, config: TrainConfig, title: str = "Seat audit") -> Path:
+    """Writes everything and returns the page. config: what was audited."""
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / "audit.json", audit.as_json())
     parts = [page.paragraph(audit.words, f"verdict {'pass' if audit.passed else 'fail'}")]
@@ -35,6 +37,10 @@ def write_audit(out: Path, audit: Audit, title: str = "Seat audit") -> Path:
             ),
         ),
     ]
+    if changed := changed_fields(config):
+        rows = ((one["path"], str(one["value"]), str(one["default"])) for one in changed)
+        parts.append(page.heading("Configuration that differs from the defaults"))
+        parts.append(page.table(("field", "value", "default"), rows))
     path = out / "index.html"
     page.write_page(path, f"{title}: {audit.subject}", parts)
     return path

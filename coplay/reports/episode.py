@@ -126,7 +126,11 @@ def _executed(state: State) -> Any:
 
 
 def _shortened(label: str) -> str:
-    return label if len(label) <= LONGEST_LABEL else label[: LONGEST_LABEL - 1] + "…"
+    """Of a long name the beginning; of a long path the end, which tells runs apart."""
+    if len(label) <= LONGEST_LABEL:
+        return label
+    kept = LONGEST_LABEL - 1
+    return f"…{label[-kept:]}" if "/" in label else f"{label[:kept]}…"
 
 
 def _number(reward: float) -> str:

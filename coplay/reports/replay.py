@@ -9,19 +9,29 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from coplay.core.errors import UserError
 from coplay.core.files import replacing
 from coplay.core.game import Game
+from coplay.core.group import group_players
 from coplay.core.player import Player
 from coplay.games.drawing import seat_colour
+from coplay.matches.episodes import anyone_predicts
 from coplay.matches.recording import EpisodeRecord, describe, record_episodes
 from coplay.reports.boards import Boards
 from coplay.reports.episode import frames, write_gif, write_mp4
 from coplay.reports.page import page_alone, web_text
+from coplay.reports.thoughts import thinking_seat, with_thoughts
 
 SCRIPTS = ("dom.js", "charts.js", "board.js", "panels.js", "replay.js")
-ENDINGS = (".html", ".jsonl", ".gif", ".mp4")
+FILMS = (".gif", ".mp4")
+ENDINGS = (".html", ".jsonl", *FILMS)
 Order = Literal["played", "surprising"]
+NOT_SURPRISING = (
+    "no player of this seating predicts what the others do, so no episode is surprising: leave out "
+    "--pick, or seat a HOP or HOP+ player"
+)
 
 
 class Replay:
@@ -46,10 +56,7 @@ class Replay:
             found = sorted(self.episodes, key=lambda episode: episode.number)
         else:
             if any(episode.surprise is None for episode in self.episodes):
-                raise UserError(
-                    "no player of this seating predicts what the others do, so no episode is "
-                    "surprising: leave out --pick, or seat a HOP or HOP+ player"
-                )
+                raise UserError(NOT_SURPRISING)
             found = sorted(self.episodes, key=lambda episode: -(episode.surprise or 0.0))
         return Replay(self.game, self.labels, self.about, found)
 
@@ -100,18 +107,23 @@ class Replay:
 
     def write(self, path: str | os.PathLike[str], fps: float = 3.0) -> None:
         """Write a file of the kind that its ending says: .html, .jsonl, .gif or .mp4. A film shows
-        the first episode."""
+        the first episode, and what the first seat that predicts others thinks of them."""
         ending = ending_of(Path(path))
-        if ending in (".gif", ".mp4"):
-            episode = self.episodes[0]
-            pictures = frames(
-                self.game, episode.states, episode.rewards, self.labels, actions=episode.actions
-            )
-            (write_gif if ending == ".gif" else write_mp4)(path, pictures, fps)
+        if ending in FILMS:
+            (write_gif if ending == ".gif" else write_mp4)(path, self.film(), fps)
             return
         text = self.page() if ending == ".html" else "".join(f"{line}\n" for line in self.lines())
         with replacing(path) as partial:
             Path(partial).write_text(text, encoding="utf-8")
+
+    def film(self) -> list[np.ndarray]:
+        """Pictures [pixel row, pixel column, RGB] uint8 of the first episode."""
+        episode = self.episodes[0]
+        pictures = frames(
+            self.game, episode.states, episode.rewards, self.labels, actions=episode.actions
+        )
+        seat = thinking_seat(episode)
+        return pictures if seat is None else with_thoughts(pictures, self.about, episode, seat)
 
     def _repr_html_(self) -> str:
         page = html.escape(self.page(), quote=True)
@@ -134,10 +146,14 @@ def make_replay(
     episodes: int = 1,
     seed: int = 0,
     full_trees: bool = False,
+    order: Order = "played",
 ) -> Replay:
     """Play episodes and record them; see `coplay.matches.recording`."""
+    if order == "surprising" and not anyone_predicts(game, group_players(players)):
+        raise UserError(NOT_SURPRISING)
     about = describe(game, players, labels, seed)
-    return Replay(game, labels, about, record_episodes(game, players, episodes, seed, full_trees))
+    episodes_played = record_episodes(game, players, episodes, seed, full_trees)
+    return Replay(game, labels, about, episodes_played).ordered(order)
 
 
 def _json(data: Any) -> str:

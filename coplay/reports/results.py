@@ -215,7 +215,7 @@ def replay_of(
 ) -> Replay:
     """A replay of a run's players, or of others in the run's game."""
     labels, players = seated(run, seating, greedy)
-    return make_replay(run.game, players, labels, episodes, seed, full_trees).ordered(order)
+    return make_replay(run.game, players, labels, episodes, seed, full_trees, order)
 
 
 def write_episode(

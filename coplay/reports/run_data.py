@@ -228,7 +228,7 @@ def _made(run: RunFolder, config: TrainConfig | None) -> Data:
     last: Data = tellers[-1] if tellers else {}
     return {
         "command": None if config is None else command_of(config, run.path, run.loads()),
-        "fields": _raw_fields(run) if config is None else _changed_fields(config),
+        "fields": _raw_fields(run) if config is None else changed_fields(config),
         "versions": _texts(last.get("versions")),
         "machine": _texts(last.get("machine")),
         "history": history[-20:],
@@ -239,7 +239,7 @@ def _texts(stated: Any) -> dict[str, str]:
     return {str(k): str(v) for k, v in stated.items()} if isinstance(stated, dict) else {}
 
 
-def _changed_fields(config: TrainConfig) -> list[Data]:
+def changed_fields(config: TrainConfig) -> list[Data]:
     """The fields that are not at their defaults, as users write them."""
     return [
         {"path": leaf.path, "value": to_json(leaf.value), "default": to_json(leaf.default)}

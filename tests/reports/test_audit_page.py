@@ -3,8 +3,11 @@
 import json
 from pathlib import Path
 
+from coplay.algorithms.ppo.config import PPOConfig
 from coplay.evaluation.audits.checks import Audit, Check
+from coplay.games.stag_hunt import StagHuntConfig
 from coplay.reports.audit_page import power_words, write_audit
+from coplay.training.config import RunConfig, TrainConfig
 
 CURVES = [[[1.0, 2.0], [1.5, 2.5]]] * 2  # [seat, seed, window]
 WORTH = {"player": "ns", "mean": [1.0, 1.1], "low": [0.9, 1.0], "high": [1.1, 1.2]}
@@ -18,8 +21,10 @@ CHECKS = (
 
 
 def test_page_pictures_and_json_are_written(tmp_path: Path) -> None:
-    page = write_audit(tmp_path / "out", Audit("ppo", {"game": "the rules"}, CHECKS))
+    config = TrainConfig("ppo", "stag-hunt", PPOConfig(epochs=7), StagHuntConfig(), RunConfig())
+    page = write_audit(tmp_path / "out", Audit("ppo", {"game": "the rules"}, CHECKS), config)
     text = page.read_text()
+    assert "<td >epochs</td>" in text.replace(' class=""', " ") and ">7</td>" in text
     assert text.index("data:image/png") < text.index("<table>"), "figures first"
     assert "verdict fail" in text and text.count("FAILED") == 1 and text.count(">passed<") == 4
     pictures = {path.stem for path in page.parent.glob("*.png")}

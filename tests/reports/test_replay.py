@@ -14,6 +14,7 @@ import pytest
 
 import coplay
 from coplay.matches.recording import EpisodeRecord
+from coplay.reports import replay as replays
 from coplay.reports.replay import Replay, ending_of
 from tests.reports.thinker import Thinker
 
@@ -67,6 +68,14 @@ def test_surprising_episodes_come_first(replay: Replay) -> None:
     quiet = [episode._replace(surprise=None) for episode in replay.episodes]
     with pytest.raises(coplay.UserError, match="no player of this seating predicts"):
         Replay(GAME, replay.labels, replay.about, quiet).ordered("surprising")
+
+
+def test_without_predictions_no_surprising_episode_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(replays, "record_episodes", lambda *_: pytest.fail("it was played"))
+    with pytest.raises(coplay.UserError, match="no player of this seating predicts"):
+        coplay.replay(GAME, ["ns", "ns", "nh"], order="surprising")
 
 
 def test_other_endings_are_refused() -> None:

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from coplay.algorithms.ppo.config import PPOConfig
 from coplay.evaluation.audits.checks import Audit, Check
+from coplay.games.stag_hunt import StagHuntConfig
 from coplay.reports import charts, compare, inspect_goals, inspect_opponent, inspect_world
 from coplay.reports.audit_page import write_audit
 from coplay.reports.curves import learning_curve
+from coplay.training.config import RunConfig, TrainConfig
 from tests.trust.pages import EVIL, read_page
 
 FORMULA = r"$\frac{ \[/] $$ \x"
@@ -55,7 +58,8 @@ def audit_page(out: Path) -> None:
         Check(EVIL, EVIL, False, EVIL, figures=worth | {"detectable": 0.1}),
         Check(FORMULA, EVIL, True, EVIL, figures={"difference": 1e-3, "allowed": 1e-2}),
     )
-    write_audit(out, Audit(EVIL, {EVIL: EVIL}, checks), EVIL)
+    config = TrainConfig(EVIL, EVIL, PPOConfig(), StagHuntConfig(), RunConfig(seating=EVIL))
+    write_audit(out, Audit(EVIL, {EVIL: EVIL}, checks), config, EVIL)
 
 
 @pytest.mark.parametrize("make", [opponent_page, goals_page, world_page, audit_page])
