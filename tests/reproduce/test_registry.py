@@ -129,8 +129,8 @@ def test_seats_are_shown_at_the_end_of_learning() -> None:
 
 
 def test_meetings_name_their_players() -> None:
-    step = adaptation.meeting("hop-plus", 1, "mixed")
-    assert step.command.startswith("adapt runs/hopp-s1 --against nh,ns,random")
+    step = adaptation.meeting("hop-plus", 1, "nh")
+    assert step.command.startswith("adapt runs/hopp-s1 --against nh,nh,nh")
 
 
 def test_the_folder_of_results_holds_experiments() -> None:
