@@ -315,6 +315,13 @@ class HopPlus(SetLearner):
         metrics |= {name: jnp.full(len(self.active), value) for name, value in terms.items()}
         return state._replace(updates=state.updates + 1), metrics
 
+    def first_ratio(
+        self, state: HopPlusState, trajectory: HopPlusData
+    ) -> Float[Array, " seat"] | None:
+        if self.config.plan_while_learning:  # the search acted, and PPO corrects for it
+            return None
+        return self._ppo.first_ratio(state.policy, self._with_codes(state.goals, trajectory))
+
     def _prediction_metrics(self, state: HopPlusState, new: HopPlusData) -> dict[str, Array]:
         """How well co-players' actions were predicted, before anything is learned from them, in
         some of the game copies."""

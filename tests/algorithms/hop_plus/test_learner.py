@@ -170,6 +170,16 @@ def test_codes_in_learning_are_those_it_acted_by(played: Any) -> None:
     )
 
 
+def test_learning_begins_with_the_policy_that_acted(played: Any) -> None:
+    _, learner, state, _, data = played
+    ratio = jax.jit(learner.first_ratio)
+    assert float(jnp.max(ratio(state, data))) < 1e-5
+    # Other codes than it acted by are other inputs of the policy.
+    shifted = jax.tree.map(lambda x: x + 0.5, data.known)
+    known = data.known._replace(z=shifted.z)
+    assert float(jnp.max(ratio(state, data._replace(known=known)))) > 1e-4
+
+
 def test_the_best_possible_prediction_is_of_the_policies_that_acted(played: Any) -> None:
     _, learner, state, (trajectory, _), observed = played
     found = jax.jit(lambda s, w: learner._prediction_metrics(s, w))(
