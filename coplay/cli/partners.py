@@ -22,7 +22,8 @@ class MakeArguments(Generic[GameConfig]):
     """The game by name; its own fields are --game.FIELD."""
     families: str = "rules,selfplay"
     """How partners are made: rules with random parameters; selfplay, checkpoints of PPO; rewards,
-    PPO for random events; diverse, a population that differs; planners, HOP."""
+    PPO for random events; diverse, a population that differs; planners, HOP; people, who act as
+    in recorded games (--people)."""
     partners: Annotated[PartnersConfig, tyro.conf.arg(name="")] = field(
         default_factory=PartnersConfig
     )

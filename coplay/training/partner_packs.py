@@ -123,6 +123,7 @@ FAMILIES: dict[str, Family] = {
     "rewards": Family(_networks_like, _networks_player),
     "diverse": Family(_networks_like, _networks_player),
     "planners": Family(_planner_like, _planner_player),
+    "people": Family(_networks_like, _networks_player),
 }
 """What the numbers of each family mean."""
 TRAINING_FAMILIES = ("rules", "selfplay")

@@ -35,6 +35,12 @@ class PartnersConfig(Config):
     """Seeds of HOP in self-play."""
     planners_steps: PositiveInt = 60_000
     """Game steps of the training of each of them."""
+    people: tuple[str, ...] = ()
+    """Datasets of games that people played (coplay serve RUN --seat 1); each becomes a partner."""
+    people_kind: str = "human"
+    """Who is to be learned from, by the name in the datasets."""
+    people_epochs: PositiveInt = 60
+    """Passes over a dataset, at most; the best one counts."""
     copies: PositiveInt = 256
     """Game copies played at once in all trainings."""
     seed: Seed = 0

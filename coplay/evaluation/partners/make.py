@@ -17,6 +17,7 @@ from coplay.core.manifest import listing
 from coplay.core.reading import read_field, read_json
 from coplay.evaluation.partners.config import Order, PartnersConfig
 from coplay.evaluation.partners.diverse import make_diverse
+from coplay.evaluation.partners.people import make_people, person_data
 from coplay.evaluation.partners.planners import make_planners
 from coplay.evaluation.partners.rewards import make_rewards
 from coplay.games.registry import game_parts
@@ -69,6 +70,9 @@ def make_partners(
             f"HOP needs a game that declares goals and shows everything; {game_name} does not: "
             "leave out the family 'planners'"
         )
+    order = Order(game_name, game, made, config, folder, watcher)
+    if "people" in families:
+        person_data(order)
     asked = {
         "game_name": game_name,
         "game": to_json(game),
@@ -79,7 +83,6 @@ def make_partners(
         refuse_full(folder)
     with listing(folder):
         write_json(folder / ASKED, asked)
-    order = Order(game_name, game, made, config, folder, watcher)
     times = read_times(folder)
     found = {}
     for name in families:
@@ -161,5 +164,6 @@ MAKERS: dict[str, Callable[[Order], FamilyData]] = {
     "rewards": make_rewards,
     "diverse": make_diverse,
     "planners": make_planners,
+    "people": make_people,
 }
 """Family -> what makes it."""
