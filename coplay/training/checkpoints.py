@@ -22,6 +22,7 @@ from coplay.core.archive import Archive, DamagedArchive, Form, forms_of, open_ar
 from coplay.core.errors import UserError
 from coplay.core.files import remove, replacing
 from coplay.core.version import VERSION
+from coplay.games.adapters.versions import library_versions
 
 T = TypeVar("T")
 
@@ -29,9 +30,9 @@ NOTE = "note.json"
 MOST_NOTE = 1 << 20  # bytes
 
 
-def versions() -> dict[str, str]:
-    """What the numbers of a run may depend on."""
-    return {
+def versions(game: str = "") -> dict[str, str]:
+    """What the numbers of a run may depend on. game: its name; the library behind it counts."""
+    return library_versions(game) | {
         "coplay": VERSION,
         "python": platform.python_version(),
         "jax": jax.__version__,

@@ -13,7 +13,6 @@ from typing import Any
 from coplay.core.errors import UserError
 from coplay.core.machine import machine
 from coplay.core.version import VERSION
-from coplay.training.checkpoints import versions
 from coplay.training.config import TrainConfig
 from coplay.training.records import note_in_history
 
@@ -77,12 +76,13 @@ def tell_resumed(
     folder: Path,
     step: int,
     note: Mapping[str, Any],
+    versions: Mapping[str, str],
     forced: list[str],
     damaged: list[str],
     say: Callable[[str], None],
 ) -> None:
     """Write into the history, and tell the user, that a run goes on, and what is not as it was."""
-    note_in_history(folder, "resumed", step, versions=versions(), machine=machine())
+    note_in_history(folder, "resumed", step, versions=versions, machine=machine())
     for event, texts in (("forced", forced), ("damaged", damaged)):
         for text in texts:
             say(f"note: {text}")

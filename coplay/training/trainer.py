@@ -159,6 +159,7 @@ class Trainer:
         self.phase = 0
         self.best = BestLearners(self.saved.best, run.seeds)
         self.rewards = [math.nan] * self.game.seats
+        self.versions = checkpoints.versions(config.game_name)
         self.stop = StopRequest()
         self.show: Callable[[], None] | None = None
         self.workers: WorkerBlocks | None = None
@@ -181,7 +182,7 @@ class Trainer:
         self.folder.write_config(self.given)
         self.logs = Logs(self.folder.path, self.seeds)
         self.evaluations.begin()
-        made_by = {"versions": checkpoints.versions(), "machine": machine()}
+        made_by = {"versions": self.versions, "machine": machine()}
         note_in_history(self.folder.path, "begun", 0, **made_by)
         self._save()
 
@@ -201,11 +202,10 @@ class Trainer:
         """Take up the newest checkpoint that is whole."""
         self.force = force
         self.state, note = self.saved.newest(self._read, self.watcher.say)
-        if note["versions"] != checkpoints.versions():
+        if note["versions"] != self.versions:
             self.watcher.say(
                 f"note: the checkpoint was written with {note['versions']}, this is "
-                f"{checkpoints.versions()}; "
-                "the run goes on, but not bit for bit"
+                f"{self.versions}; the run goes on, but not bit for bit"
             )
         self.phase, self.iteration = note["phase"], note["iteration"]
         self.logged = self.iteration
@@ -235,7 +235,8 @@ class Trainer:
         self.logs = Logs(self.folder.path, self.seeds, stated["metrics.jsonl"], self.step)
         wrong = [*self.logs.wrong, *self.evaluations.go_on(stated, self.step)]
         forced = differences(note, self.given)
-        tell_resumed(self.folder.path, self.step, note, forced, wrong, self.watcher.say)
+        told = (self.versions, forced, wrong, self.watcher.say)
+        tell_resumed(self.folder.path, self.step, note, *told)
 
     @property
     def step(self) -> int:
@@ -428,7 +429,7 @@ class Trainer:
             "compile_seconds": self.clock.compiling,
             "metrics_bytes": self.logs.record.bytes,
             "best_score": self.best.noted(),
-            "versions": checkpoints.versions(),
+            "versions": self.versions,
         }
         if self.workers:
             note["restarts"] = self.workers.restarts

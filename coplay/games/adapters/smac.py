@@ -1,6 +1,6 @@
 """SMAC, SMACv2 and SMAClite as games in worker processes: `smac:MAP`, `smacv2:MAP`, `smaclite:MAP`.
 
-The adapter to their common interface is `coplay/games/adapters/workers/smac_env.py`.
+The adapter to their interfaces is `coplay/games/adapters/workers/smac_env.py`.
 """
 
 from collections.abc import Callable
@@ -10,6 +10,7 @@ from coplay.core.errors import UserError
 from coplay.games.adapters.trusted import SMAC, check_library
 from coplay.games.adapters.worker_game import WorkerConfig, WorkerGame, look_at_environment
 from coplay.games.adapters.workers.smac_env import LIBRARIES, environment_class
+from coplay.games.adapters.workers.smac_maps import own_map
 from coplay.games.adapters.workers.source import Source, parse_option
 
 
@@ -23,6 +24,9 @@ def _game(library: str, rest: str, config: WorkerConfig) -> WorkerGame:
     name = f"{library}:{rest}"
     options = dict(parse_option(text) for text in config.options)
     check_library(name, LIBRARIES[library][0], rest, config.options)
+    limit = options.get("episode_limit", 1)
+    if not isinstance(limit, int) or limit < 1:
+        raise UserError(f"{name}: the option episode_limit is a number of steps, not {limit!r}")
     if "module" not in options:
         try:
             environment_class(library)
@@ -30,4 +34,6 @@ def _game(library: str, rest: str, config: WorkerConfig) -> WorkerGame:
             raise UserError(f"{name}: {error}") from None
     given = (f"library={library}", f"map_name={rest!r}", *config.options)
     source = Source(SMAC, "make", given)
-    return look_at_environment(name, config, source, lambda env: False)
+    own = f"the map {rest} is coplay's own: {library} has none of this name"
+    notes = (own,) if own_map(library, rest) else ()
+    return look_at_environment(name, config, source, lambda env: hasattr(env.kind, "render"), notes)

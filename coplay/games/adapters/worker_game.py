@@ -62,6 +62,7 @@ class WorkerGame(Game):
     """See the module docstring. Seats are the environment's agents, in the order it names them.
 
     table: what the seats see and do. pictures: whether the environment can be drawn.
+    said: what the user should know of the environment.
     """
 
     symmetric: ClassVar[bool] = False
@@ -71,6 +72,7 @@ class WorkerGame(Game):
     source: Source = eqx.field(static=True)
     table: Seats = eqx.field(static=True)
     pictures: bool = eqx.field(static=True)
+    said: tuple[str, ...] = eqx.field(static=True, default=())
 
     @property
     def seats(self) -> int:
@@ -86,7 +88,7 @@ class WorkerGame(Game):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return self.table.notes()
+        return (*self.said, *self.table.notes())
 
     def reset(self, key: PRNGKeyArray) -> WorkerState:
         """A state of the right shapes in which nothing has been shown yet."""
@@ -184,18 +186,24 @@ def state_of(views: Views, picture: np.ndarray | None = None) -> WorkerState:
 
 
 def look_at_environment(
-    name: str, config: WorkerConfig, source: Source, pictures: Callable[[Any], bool]
+    name: str,
+    config: WorkerConfig,
+    source: Source,
+    pictures: Callable[[Any], bool],
+    said: tuple[str, ...] = (),
 ) -> WorkerGame:
     """The game, after a look at one environment, which is made here and closed again."""
     try:
         env = source.make()
+    except UserError:
+        raise
     except Exception as error:
         raise UserError(
             f"{name} with options {list(config.options)} cannot be made: "
             f"{type(error).__name__}: {error}"
         ) from error
     try:
-        return WorkerGame(name, config, source, read_seats(env, name), pictures(env))
+        return WorkerGame(name, config, source, read_seats(env, name), pictures(env), said)
     except UserError:
         raise
     except Exception as error:

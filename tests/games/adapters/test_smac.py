@@ -1,13 +1,14 @@
-"""The adapter to SMAC's interface, with a stand-in that follows it exactly."""
+"""The adapter to SMAC and SMACv2, with stand-ins for their environments."""
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from smac_double import FakeStarCraft2Env
+from smac_double import FakeCapabilityWrapper, FakeStarCraft2Env
 
 import coplay
 from coplay import UserError
@@ -16,6 +17,7 @@ from coplay.algorithms.scripted import Random
 from coplay.core.group import group_players
 from coplay.games.adapters.worker_game import WorkerGame
 from coplay.games.adapters.workers.smac_env import SmacParallel, make
+from coplay.games.adapters.workers.smac_maps import battle_options
 from coplay.games.registry import make_game
 from coplay.matches.match import play_match
 from coplay.matches.rollout import Table
@@ -27,7 +29,7 @@ pytest.importorskip("gymnasium")
 
 
 def env(**options: int) -> SmacParallel:
-    return SmacParallel(FakeStarCraft2Env, "3m", options)
+    return SmacParallel(FakeStarCraft2Env, battle_options("smac", "3m", options))
 
 
 def attack(battle: SmacParallel, views: dict) -> dict[str, int]:
@@ -64,6 +66,53 @@ def test_running_out_of_time_is_a_truncation() -> None:
     _, _, terminated, truncated, _ = battle.step(dict.fromkeys(battle.agents, 1))
     assert all(truncated.values()) and not any(terminated.values())
     assert battle.scores() == (0.0,)
+
+
+def test_a_battle_whose_starcraft_crashed_is_truncated() -> None:
+    """SMAC then answers `0, True, {}`."""
+    battle = env()
+    battle.reset(seed=0)
+    battle.env.step = lambda actions: (0, True, {})
+    _, _, terminated, truncated, _ = battle.step(dict.fromkeys(battle.agents, 1))
+    assert all(truncated.values()) and not any(terminated.values())
+
+
+def test_scenarios_of_smacv2() -> None:
+    options = battle_options("smacv2", "terran_10_vs_11", {})
+    config = options["capability_config"]
+    assert options["map_name"] == "10gen_terran" and options["use_unit_ranges"]
+    assert (config["n_units"], config["n_enemies"]) == (10, 11)
+    assert config["team_gen"]["unit_types"] == ["marine", "marauder", "medivac"]
+    assert battle_options("smacv2", "10gen_zerg", {})["capability_config"]["n_units"] == 5
+    assert battle_options("smacv2", "zerg_5_vs_5_epo", {})["prob_obs_enemy"] == 0.0
+    assert battle_options("smacv2", "terran_5_vs_5", {"conic_fov": True})["conic_fov"]
+    own = {"n_units": 2}
+    assert battle_options("smacv2", "mine", {"capability_config": own})["capability_config"] is own
+    with pytest.raises(UserError, match="no scenario of SMACv2"):
+        battle_options("smacv2", "3m", {})
+
+
+def test_smacv2_draws_each_battle_by_its_seed() -> None:
+    """Its own generators have no seeds; and it writes into what it is given."""
+    options = battle_options("smacv2", "protoss_5_vs_5", {})
+    battle = SmacParallel(FakeCapabilityWrapper, options)
+
+    def drawn(seed: int) -> list[float]:
+        battle.reset(seed=seed)
+        return battle.env.drawn
+
+    first = drawn(3)
+    assert len(set(first)) == 6  # no two generators have the same seed
+    assert drawn(4) != first and drawn(3) == first
+    assert "env_key" not in options["capability_config"]["team_gen"]
+    assert battle.env.given["continuing_episode"]
+
+
+def test_pictures_are_made_small() -> None:
+    battle = env()
+    battle.reset(seed=0)
+    picture = battle.render()
+    assert picture is not None and picture.shape == (200, 633, 3) and (picture == 7).all()
 
 
 def test_seeds_repeat_battles() -> None:
@@ -146,7 +195,9 @@ def test_critics_see_the_state_of_the_world() -> None:
 
 @pytest.mark.parametrize("library", ["smac", "smacv2", "smaclite"])
 def test_what_is_not_installed_says_what_to_do(library: str) -> None:
-    with pytest.raises(UserError, match=rf"{library} is not installed.*pip install git"):
+    if find_spec(library) is not None:
+        pytest.skip(f"{library} is installed")
+    with pytest.raises(UserError, match=rf"{library} is not installed.*pip install.* git"):
         make_game(f"{library}:3m")
 
 
