@@ -86,6 +86,9 @@ COMMANDS = {
     "config": Command(
         "config PLAYER", "a run's configuration as a file, with what every field means", "config"
     ),
+    "presets": Command(
+        "presets [NAME]", "settings by name for coplay train, and what they reproduce", "presets"
+    ),
     "doctor": Command("doctor", "versions, devices, cache, optional parts", "doctor"),
     "bench": Command("bench [search|hop-plus]", "how fast it is here", "bench"),
 }

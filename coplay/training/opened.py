@@ -7,13 +7,13 @@ from coplay.core.files import remove_leftovers
 from coplay.core.lock import Lock
 from coplay.core.manifest import Manifest
 
-GROWING = ("metrics.jsonl", "evaluations.jsonl", "history.jsonl")
+GROWING = ("metrics.jsonl", "metrics.csv", "evaluations.jsonl", "history.jsonl")
 
 
 def is_growing(name: str) -> bool:
     """Whether a file of a run is appended to. Those that a resumed run needs have their checksums
     in the checkpoints."""
-    return name in GROWING or name.startswith("tensorboard/")
+    return name in GROWING or name.startswith(("tensorboard/", "wandb/"))
 
 
 class OpenedRun:

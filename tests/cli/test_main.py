@@ -137,7 +137,7 @@ def test_help_explains_every_field(capsys: Any) -> None:
     from coplay.games.stag_hunt import StagHuntConfig
     from coplay.training.config import RunConfig
 
-    call("train", "ppo", "--help")
+    call("train", "ppo", "--help-all")
     shown = capsys.readouterr().out
     for kind, prefix in ((StagHuntConfig, "game."), (PPOConfig, ""), (RunConfig, "")):
         for field in leaves(kind()):
