@@ -89,6 +89,9 @@ COMMANDS = {
     "presets": Command(
         "presets [NAME]", "settings by name for coplay train, and what they reproduce", "presets"
     ),
+    "completion": Command(
+        "completion bash|zsh", "what lets the Tab key complete commands and options", "completion"
+    ),
     "doctor": Command("doctor", "versions, devices, cache, optional parts", "doctor"),
     "bench": Command("bench [search|hop-plus]", "how fast it is here", "bench"),
 }
