@@ -69,11 +69,12 @@ def parse(
     default: Any = None,
     computes: bool = True,
     first: Sequence[str] = (),
+    more: Sequence[str] = (),
 ) -> Any:
     """The arguments as a dataclass; wrong ones end the program with code 2 and a message.
 
     computes: the command needs JAX, which must be able to compute. first: the options that matter
-    first, of a command with many; --help then shows only these.
+    first, of a command with many; --help then shows only these. more: lines at the end of the help.
     """
     words = getattr(kind, "__origin__", kind).__doc__ or ""
     if _until.get() == "declared":
@@ -82,7 +83,7 @@ def parse(
         print_all(command, words + LOAD, kind, default)
         raise SystemExit(0)
     if first and {"-h", "--help"} & set(arguments):
-        print_short(command, words, kind, default, first)
+        print_short(command, words, kind, default, first, more)
         raise SystemExit(0)
     given = tyro.cli(
         kind,

@@ -1,10 +1,10 @@
 """Help texts of commands with many options: those that matter first, the others by topic."""
 
+import re
 import shutil
-import sys
 import textwrap
 from collections.abc import Iterable
-from typing import Any, TextIO
+from typing import Any
 
 import tyro
 
@@ -35,30 +35,29 @@ def print_short(
     kind: Any,
     default: Any,
     first: Iterable[str],
-    file: TextIO | None = None,
+    more: Iterable[str] = (),
 ) -> None:
     """What a command does, its options that matter first, and how to see the others.
 
     first: their names, in their order. A command that lacks one of them shows the others. What must
-    be given is always shown.
+    be given is always shown. more: lines for the end.
     """
     fields = {field.name: field for field in fields_of(kind, default)}
     needed = [
         field for field in fields.values() if field.positional or field.default is tyro.MISSING
     ]
     wanted = [*(field.name for field in needed), *first]
-    lines = [*_head(command, words), "options that matter first:"]
+    places = " ".join(field.name.upper() for field in fields.values() if field.positional)
+    lines = [*_head(f"{command} {places}".strip(), words), "options that matter first:"]
     for name in dict.fromkeys(wanted):
         lines += _option(fields[name]) if name in fields else []
     topics = ", ".join(title for title, _, _ in _topics(fields.values()))
     lines += ["", f"coplay {command} {ALL} explains all {len(fields)} options by topic:"]
     lines += textwrap.wrap(topics, _width(), initial_indent="  ", subsequent_indent="  ")
-    print("\n".join(lines), file=file or sys.stdout)
+    print("\n".join([*lines, *more]))
 
 
-def print_all(
-    command: str, words: str, kind: Any, default: Any, file: TextIO | None = None
-) -> None:
+def print_all(command: str, words: str, kind: Any, default: Any) -> None:
     """Every option of a command, by topic."""
     lines = [*_head(command, words)]
     for title, about, fields in _topics(fields_of(kind, default)):
@@ -66,7 +65,7 @@ def print_all(
         for field in fields:
             lines += _option(field)
         lines.append("")
-    print("\n".join(lines).rstrip(), file=file or sys.stdout)
+    print("\n".join(lines).rstrip())
 
 
 def _head(command: str, words: str) -> list[str]:
@@ -84,20 +83,19 @@ def _topics(fields: Iterable[Field]) -> list[tuple[str, str, list[Field]]]:
     for field in fields:
         found.setdefault((field.part, field.owner), []).append(field)
     topics = [
-        (part.rstrip(".") or _title(owner), _sentence(owner), members)
+        (part.rstrip(".").replace("_", "-") or _title(owner), _sentence(owner), members, part)
         for (part, owner), members in found.items()
     ]
-    return sorted(topics, key=lambda topic: TITLES.index(topic[0]) if topic[0] in TITLES else 9)
-
-
-TITLES = ("command", "run", "learning")
+    order = {"command": 0, "run": 1}
+    topics.sort(key=lambda topic: order.get(topic[0], 3 if topic[3] else 2))
+    return [topic[:3] for topic in topics]
 
 
 def _title(owner: type) -> str:
-    """What the options of a class that is no part are about."""
+    """What the options of a class that is no part are about: `hop-plus` for HopPlusConfig."""
     if owner.__name__.endswith("Arguments"):
         return "command"
-    return "run" if owner.__name__ == "RunConfig" else "learning"
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", owner.__name__.removesuffix("Config")).lower()
 
 
 def _sentence(owner: type) -> str:
@@ -118,8 +116,9 @@ def _option(field: Field) -> list[str]:
     meaning = explained(field).replace("`", "")
     if "," in plain and "list" not in plain:
         meaning += f" One of {plain}."
-    default = default_text(field.default).replace("`", "")
-    meaning += " (required)" if field.default is tyro.MISSING else f" (default: {default})"
+    if field.default not in ("", (), None):
+        default = default_text(field.default).replace("`", "")
+        meaning += " (required)" if default == "required" else f" (default: {default})"
     indent = " " * COLUMN
     lines = textwrap.wrap(meaning, _width(), initial_indent=indent, subsequent_indent=indent)
     head = f"  {name}"

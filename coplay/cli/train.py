@@ -46,7 +46,7 @@ def configured(arguments: list[str]) -> tuple[Any, Any, Any]:
     from coplay.algorithms.registry import learner_parts
     from coplay.games.registry import game_parts
     from coplay.training.config import RunConfig, TrainConfig, run_defaults
-    from coplay.training.presets import from_preset
+    from coplay.training.presets import from_preset, presets_of
 
     player, arguments = arguments[0], arguments[1:]
     base = started_from(option(arguments, "resume"), option(arguments, "config"))
@@ -68,7 +68,10 @@ def configured(arguments: list[str]) -> tuple[Any, Any, Any]:
         game_name=game_name,
     )
     kind = TrainArguments[game_type, learner_type, RunConfig]  # type: ignore[valid-type]
-    given = parse(kind, arguments, f"train {player}", default, first=FIRST)
+    fitting = [f"  {preset.name}: {preset.reproduces}" for preset in presets_of(player)]
+    more = ["", f"presets for {player}:", *fitting] if fitting else []
+    first = [name for name in FIRST if fitting or name != "preset"]
+    given = parse(kind, arguments, f"train {player}", default, first=first, more=more)
     return given, TrainConfig(player, game_name, given.learner, given.game, given.run), base
 
 

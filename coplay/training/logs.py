@@ -62,6 +62,11 @@ class Logs:
             for seed in seeds
         }
 
+    def begin_others(self) -> None:
+        """Open the other loggers, which may take a while and is no part of training."""
+        if self.others is not None:
+            self.others.begin()
+
     def write(self, rows: list[dict[str, Any]]) -> None:
         """Append rows; numbers that do not exist (NaN) become null."""
         clean: list[dict[str, Any]] = [

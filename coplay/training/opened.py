@@ -13,7 +13,7 @@ GROWING = ("metrics.jsonl", "metrics.csv", "evaluations.jsonl", "history.jsonl")
 def is_growing(name: str) -> bool:
     """Whether a file of a run is appended to. Those that a resumed run needs have their checksums
     in the checkpoints."""
-    return name in GROWING or name.startswith(("tensorboard/", "wandb/"))
+    return name in GROWING or name.startswith("tensorboard/")
 
 
 class OpenedRun:

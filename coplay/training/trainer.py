@@ -249,6 +249,7 @@ class Trainer:
         self.show = show
         summary: dict[str, Any] | None = None
         try:
+            self.logs.begin_others()
             with self.stop.listening():
                 while self.iteration < self.total:
                     self._run_phase()

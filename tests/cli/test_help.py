@@ -24,6 +24,7 @@ def test_help_shows_ten_options_and_how_to_see_all(capsys: Any) -> None:
     assert options == [option_name(name) for name in FIRST] and len(options) == 10
     assert "coplay train hop-plus --help-all" in text and "search, " in text
     assert len(text.splitlines()) < 45
+    assert "on-policy-smac" in shown(capsys, "mappo", "--help")
 
 
 def test_help_all_has_every_option_by_topic(capsys: Any) -> None:
@@ -31,7 +32,7 @@ def test_help_all_has_every_option_by_topic(capsys: Any) -> None:
     assert found is not None
     text = shown(capsys, "hop-plus", "--help-all")
     topics = re.findall(r"^([a-z][\w. -]*):", text, re.MULTILINE)
-    assert topics[:4] == ["usage", "this command", "run", "learning"] and "search" in topics
+    assert topics[:4] == ["usage", "this command", "run", "hop-plus"] and "search" in topics
     lines = text.splitlines()
     for field in fields_of(found.kind, found.default):
         start = f"  {option_name(field.name)}"

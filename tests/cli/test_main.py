@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -143,7 +144,7 @@ def test_help_explains_every_field(capsys: Any) -> None:
         for field in leaves(kind()):
             name = f"--{prefix}{field.path.replace('_', '-')}"
             assert name in shown, name
-            after = shown.split(name, 1)[1].split("(default", 1)[0]
+            after = re.split(r"\n  --|\(default", shown.split(name, 1)[1], maxsplit=1)[0]
             words = [word for word in after.split() if word.strip(".;,:").isalpha()]
             assert len(words) >= 3, f"{name} is not explained"
 

@@ -64,6 +64,7 @@ def learning_checks(
             f"training run {number} of {len(runs)}: {seating}, {config.run.seeds} seeds x "
             f"{config.run.steps:,} steps"
         )
+        watcher.work("training runs", number - 1, len(runs))
         if folder.read_summary() is None:
             Trainer(config, folder.path, watcher, resume=folder.exists()).run()
         rows.append(read_rows(folder.metrics_file))

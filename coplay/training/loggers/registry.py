@@ -1,7 +1,7 @@
 """Loggers by name, and what keeps their failures away from a run.
 
 `metrics.jsonl` and TensorBoard are written always (`coplay/training/logs.py`). A logger of
-`--log wandb,mlflow,csv` gets the same rows. Its package is imported with the first row, and never
+`--log wandb,mlflow,csv` gets the same rows. Its package is imported when a run begins, and never
 if it was not asked for.
 """
 
@@ -78,12 +78,14 @@ class OtherLogs:
         self.sent = 0
         self.open: dict[str, Logger] = {}
 
-    def write(self, rows: list[Row]) -> None:
-        """Give rows to all loggers. The first rows open them."""
-        if not (self.waiting or self.open):
-            return
+    def begin(self) -> None:
+        """Open all loggers that are not open yet."""
         while self.waiting:
             self._begin(self.waiting.pop(0))
+
+    def write(self, rows: list[Row]) -> None:
+        """Give rows to all loggers."""
+        self.begin()
         new = [row for row in rows if row["step"] > self.sent]
         for name, logger in list(self.open.items()):
             given = new if LOGGERS[name].package else rows

@@ -1,7 +1,8 @@
 """The rows of a run in Weights & Biases.
 
 Its own settings decide where they go: `WANDB_PROJECT` (here `coplay` if it is not set),
-`WANDB_ENTITY`, `WANDB_MODE=offline`, …
+`WANDB_ENTITY`, `WANDB_MODE=offline`, `WANDB_DIR`, … Its files are in the folder `wandb` of the
+current folder and not in that of the run: among them are links that lead out of it.
 """
 
 import os
@@ -27,7 +28,6 @@ class WandbLog:
                 name=run.title_of(seed),
                 group=run.title,
                 config={**run.config, "seed": seed},
-                dir=os.environ.get("WANDB_DIR", str(run.folder)),
                 # Output of the program is the user's, and no part of the run.
                 settings=wandb.Settings(console="off", quiet=True),
             )

@@ -55,6 +55,7 @@ def kept(path: Path) -> list[tuple[int, float]]:
 
 def test_a_run_goes_on_in_the_same_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_DIR", str(tmp_path))
     folder = tmp_path / "mine"
     folder.mkdir()
     logs, said = opened(folder)
@@ -65,6 +66,7 @@ def test_a_run_goes_on_in_the_same_runs(tmp_path: Path, monkeypatch: pytest.Monk
     again.close({"steps": 3, "team_mean": 2.0, "seeds": [{"seed": 4, "team_mean": 1.5}]})
     assert not said + said_again
     identity = json.loads((folder / "loggers.json").read_text())["wandb"]["4"]
-    files = sorted(folder.glob(f"wandb/offline-run-*/run-{identity}.wandb"))
+    files = sorted(tmp_path.glob(f"wandb/offline-run-*/run-{identity}.wandb"))
     found = [pair for path in files for pair in kept(path)]
     assert found == [(1, 3.0), (2, 4.0), (3, 5.0)]
+    assert [path.name for path in folder.iterdir()] == ["loggers.json"], "a run holds no links"
