@@ -116,7 +116,9 @@ def _option(field: Field) -> list[str]:
     meaning = explained(field).replace("`", "")
     if "," in plain and "list" not in plain:
         meaning += f" One of {plain}."
-    if field.default not in ("", (), None):
+    if field.default is True:
+        meaning += " (default: on)"
+    elif field.default not in ("", (), None, False):
         default = default_text(field.default).replace("`", "")
         meaning += " (required)" if default == "required" else f" (default: {default})"
     indent = " " * COLUMN
