@@ -118,7 +118,7 @@ def _option(field: Field) -> list[str]:
         meaning += f" One of {plain}."
     if field.default is True:
         meaning += " (default: on)"
-    elif field.default not in ("", (), None, False):
+    elif field.default not in ("", ()) and field.default is not None and field.default is not False:
         default = default_text(field.default).replace("`", "")
         meaning += " (required)" if default == "required" else f" (default: {default})"
     indent = " " * COLUMN

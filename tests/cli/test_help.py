@@ -24,6 +24,7 @@ def test_help_shows_ten_options_and_how_to_see_all(capsys: Any) -> None:
     assert options == [option_name(name) for name in FIRST] and len(options) == 10
     assert "coplay train hop-plus --help-all" in text and "search, " in text
     assert len(text.splitlines()) < 45
+    assert re.search(r"--seeds INT .*\(default:\s+1\)", text, re.DOTALL)
     assert "on-policy-smac" in shown(capsys, "mappo", "--help")
 
 
