@@ -85,9 +85,10 @@ def script(shell: str) -> str:
     from coplay.cli.main import COMMANDS
 
     parts = first_words()
+    alone = [command for command in COMMANDS if command not in parts or command == "bench"]
     options: dict[str, list[Field]] = {}
     for command in COMMANDS:
-        for word in parts.get(command, [""]):
+        for word in [*parts.get(command, []), *([""] if command in alone else [])]:
             options[f"{command} {word}".strip()] = list(_fields(command, word))
     lines = {
         "COMMANDS": " ".join(COMMANDS),

@@ -6,7 +6,8 @@ from functools import cache
 
 import pytest
 
-from coplay.cli.completion import script
+from coplay.cli.completion import first_words, script
+from tools.docs.command_line import FIRST
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
 
@@ -39,6 +40,11 @@ def test_words_options_and_values() -> None:
     assert completed("coplay audit w") == ["wiring"]
     assert "--episodes" in completed("coplay play --seating ns,ns --ep")
     assert "cleanrl-ppo" in completed("coplay train ppo --preset ")
+    assert completed("coplay bench --qu") == ["--quick"]
+
+
+def test_every_command_with_parts_is_completed() -> None:
+    assert set(FIRST) <= set(first_words()), "a line in first_words is missing"
 
 
 def test_zsh_reads_the_same_script() -> None:
