@@ -25,7 +25,7 @@ from coplay.algorithms.rl2.learner import RL2
 from coplay.algorithms.scripted import Scripted
 from coplay.algorithms.varibad.config import VariBADConfig
 from coplay.algorithms.varibad.learner import VariBAD
-from coplay.core.errors import OWN, UserError, unknown, wrong_signature
+from coplay.core.errors import UserError, own, unknown, wrong_signature
 from coplay.core.game import ScriptedPolicy
 from coplay.core.learner import Learner
 from coplay.core.player import Player
@@ -82,7 +82,7 @@ def learner_parts(name: str) -> tuple[type, Callable[..., Learner]]:
     coplay.register_learner("bolder", PPOConfig, Bolder)
     """
     if name not in LEARNERS:
-        raise UserError(f"{unknown('player to train', name, LEARNERS)}; {OWN.format('learner')}")
+        raise UserError(f"{unknown('player to train', name, LEARNERS)}; {own('learner')}")
     return LEARNERS[name]
 
 

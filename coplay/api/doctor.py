@@ -24,6 +24,8 @@ EXTRAS = {
     "jaxmarl": "JaxMARL's games: MPE, SMAX, Overcooked, …",
     "pettingzoo": "environments of PettingZoo, in worker processes",
     "web": "coplay serve: runs and seats in the browser",
+    "wandb": "metrics to Weights & Biases (--log wandb)",
+    "mlflow": "metrics to MLflow (--log mlflow)",
     "docs": "building this site",
     "dev": "running the tests",
 }

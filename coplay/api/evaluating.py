@@ -14,7 +14,7 @@ from coplay.api.arguments import (
     watching,
 )
 from coplay.core.config import PositiveFloat, PositiveInt, checked, with_fields
-from coplay.core.errors import UserError
+from coplay.core.errors import UserError, see
 from coplay.core.files import new_folder, write_json
 from coplay.core.game import Game
 from coplay.evaluation.adaptation.best_response import BestResponseConfig
@@ -144,6 +144,7 @@ def make_request(
     if sum(map(bool, (against, suite, partners))) != 1:
         raise UserError(
             "say who the co-players are: one of --against A,B,C, --suite NAME and --partners PACK"
+            + see("how-to/adapt")
         )
     made = game_parts(game_name)[1](game)
     families: tuple[str, ...] = ()

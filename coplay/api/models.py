@@ -53,12 +53,19 @@ def collect(
 
 
 def collect_dataset(
-    out: Path, game_name: str, game: Any, mix: str, samples: int, seed: int
+    out: Path,
+    game_name: str,
+    game: Any,
+    mix: str,
+    samples: int,
+    seed: int,
+    watcher: Watcher | None = None,
 ) -> Dataset:
     """Play and keep."""
     use_cache()
     refuse_if_taken(out)
-    dataset = collect_episodes(game_name, game, mix, samples, seed)
+    told = (watcher or Watcher()).work
+    dataset = collect_episodes(game_name, game, mix, samples, seed, told)
     save_dataset(out, dataset)
     return dataset
 
@@ -95,7 +102,7 @@ def run_pretraining(
     use_cache()
     refuse_if_taken(out)
     run: Any = pretrain_goals if part == "goals" else pretrain_world
-    return run(data, load_dataset(data), model, fit, out, watcher.say)
+    return run(data, load_dataset(data), model, fit, out, watcher.say, watcher.work)
 
 
 def inspect(

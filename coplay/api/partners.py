@@ -76,7 +76,12 @@ def select_partners(
 
 
 def show_partners(
-    pack: str | Path, episodes: int = 256, seed: int = 0, page: str | Path | None = None
+    pack: str | Path,
+    episodes: int = 256,
+    seed: int = 0,
+    page: str | Path | None = None,
+    *,
+    watcher: Watcher | None = None,
 ) -> dict[str, Any]:
     """What a pack holds and how its partners play; what `coplay partners show --json` prints.
 
@@ -87,7 +92,8 @@ def show_partners(
             print(partner["name"], partner["reward"])
     """
     use_cache()
-    found = describe_pack(read_pack(Path(pack)), episodes, seed, whole=page is not None)
+    told = (watcher or Watcher()).work
+    found = describe_pack(read_pack(Path(pack)), episodes, seed, page is not None, told)
     if page is not None:
         found["page"] = str(write_partner_page(Path(page), found))
     return found

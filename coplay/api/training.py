@@ -14,13 +14,14 @@ from coplay.api.arguments import (
     share_fields,
     watching,
 )
-from coplay.core.errors import UserError
+from coplay.core.errors import UserError, see
 from coplay.core.files import new_folder
 from coplay.core.game import Game
 from coplay.reports.results import after_training
 from coplay.reports.run_page import KeptPage
 from coplay.training.config import TrainConfig, run_defaults
 from coplay.training.opened import OpenedRun
+from coplay.training.presets import from_preset, preset_game, presets
 from coplay.training.records import HISTORY, note_in_history, read_rows
 from coplay.training.run import RunFolder
 from coplay.training.trainer import Trainer, Watcher
@@ -28,7 +29,7 @@ from coplay.training.trainer import Trainer, Watcher
 
 def train(
     player: str = "ppo",
-    game: str | Game = "stag-hunt",
+    game: str | Game | None = None,
     out: str | Path | None = None,
     *,
     seating: str | Sequence[Entry] = "",
@@ -43,7 +44,8 @@ def train(
     """Train and return the summary, with the run's folder as "folder".
 
     player: the learner by name. game: by name, or one that is known by its name, such as
-        `coplay.from_pettingzoo` gives. out: the folder of the run; default: a new one below runs/.
+        `coplay.from_pettingzoo` gives; default: that of the preset, else stag-hunt. out: the folder
+        of the run; default: a new one below runs/.
     seating: who sits where; players of one's own may be named or given themselves.
     fields: of the run (`steps`, `seed`, …) or of the learner (`learning_rate`, …), as in
         `coplay train PLAYER --help`; nested ones by their path or as a dictionary. game_fields: of
@@ -70,6 +72,7 @@ def train(
                     finish_pictures(folder, summary, told)
             return summary | {"folder": str(folder.path)}
     else:
+        game = game or preset_game(fields.get("preset")) or "stag-hunt"
         name = game if isinstance(game, str) else game.name
         folder = RunFolder(Path(out) if out is not None else new_folder(player, name))
         given = fields | ({"seating": seating_text(seating)} if seating else {})
@@ -92,6 +95,7 @@ def run_training(
     if getattr(learner, "needs_partners", False) and not config.run.partners:
         raise UserError(
             f"'{config.player}' learns best responses to partners: give a pack by --partners"
+            + see("how-to/train-with-partners")
         )
     for entry in sorted(set(config.run.seating.split(","))):
         if is_unregistered(entry):
@@ -112,8 +116,14 @@ def make_config(
     `game.FIELD`) to the game."""
     learner_type = learner_parts(player)[0]
     rest, of_game = game_fields_of(dict(fields), game_fields)
+    run_start, learner_start = run_defaults(learner_type), learner_type()
+    if preset := rest.get("preset"):
+        start = from_preset(preset, player, game if isinstance(game, str) else game.name)
+        run_start, learner_start = start.run, start.learner
+        if isinstance(game, str):
+            of_game = presets()[preset].fields_for(game) | of_game
     name, game_config = game_and_config(game, of_game)
-    run, learner = share_fields(rest, run_defaults(learner_type), learner_type())
+    run, learner = share_fields(rest, run_start, learner_start)
     return TrainConfig(player=player, game_name=name, learner=learner, game=game_config, run=run)
 
 

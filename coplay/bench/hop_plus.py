@@ -40,6 +40,8 @@ class HopPlusBenchArguments:
     """Steps of each between two updates."""
     repeats: PositiveInt = 5
     """Interleaved repetitions; the median counts."""
+    quick: bool = False
+    """A rough answer sooner: two repetitions, the first share of imagined steps alone."""
     json: bool = False
     """Print {"rows": […]} on standard output."""
 
@@ -47,12 +49,13 @@ class HopPlusBenchArguments:
 def run_hop_plus_bench(arguments: HopPlusBenchArguments) -> int:
     """Measure and print."""
     rows: list[dict[str, Any]] = []
-    for imagination in arguments.imagination:
+    shares = arguments.imagination[:1] if arguments.quick else arguments.imagination
+    for imagination in shares:
         share = ImaginationConfig(share=imagination, strangers=0.0, over="model")
         models = ModelTrainingConfig(learn_opponents=True)
         config = HopPlusConfig(parameters="shared", imagination=share, models=models)
         works = parts(make_game(arguments.game), config, arguments.copies, arguments.rollout)
-        speeds = measure(works, arguments.repeats)
+        speeds = measure(works, 2 if arguments.quick else arguments.repeats)
         rows += [
             {
                 "imagination": imagination,

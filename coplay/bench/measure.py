@@ -10,6 +10,9 @@ from typing import Any
 
 import jax
 
+from coplay.core.progress import Told
+from coplay.reports.progress import ProgressLine
+
 
 @dataclass(frozen=True)
 class Work:
@@ -36,16 +39,24 @@ class Speed:
 
 
 def measure(works: list[Work], repeats: int) -> list[Speed]:
-    """Every program is compiled and warmed up, then all take turns `repeats` times."""
+    """Every program is compiled and warmed up, then all take turns `repeats` times. A line tells
+    how far it is."""
+    with ProgressLine(transient=True) as progress:
+        return _measure(works, repeats, progress.work)
+
+
+def _measure(works: list[Work], repeats: int, told: Told) -> list[Speed]:
     compiled, compile_seconds = [], []
-    for work in works:
+    for number, work in enumerate(works):
+        told(f"compiling '{work.name}', programs", number, len(works))
         begun = time.perf_counter()
         program = jax.jit(work.function).lower(*work.arguments).compile()
         compile_seconds.append(time.perf_counter() - begun)
         jax.block_until_ready(program(*work.arguments))
         compiled.append(program)
     times: list[list[float]] = [[] for _ in works]
-    for _ in range(repeats):
+    for turn in range(repeats):
+        told(f"measuring '{works[0].name}' and others, turns", turn, repeats)
         for index, (work, program) in enumerate(zip(works, compiled, strict=True)):
             begun = time.perf_counter()
             jax.block_until_ready(program(*work.arguments))

@@ -50,6 +50,8 @@ class SearchBenchArguments:
     """Simulations of each tree, as 8,32,200."""
     repeats: PositiveInt = 7
     """Interleaved repetitions; the median counts."""
+    quick: bool = False
+    """A rough answer sooner: two repetitions."""
     json: bool = False
     """Print {"rows": […]} on standard output."""
 
@@ -59,12 +61,13 @@ def run_search_bench(arguments: SearchBenchArguments) -> int:
     boards, batches, simulations = (
         numbers(getattr(arguments, name), name) for name in ("boards", "batch", "simulations")
     )
+    repeats = 2 if arguments.quick else arguments.repeats
     rows: list[dict[str, Any]] = []
     for side in boards:
         game = make_game("stag-hunt", height=side, width=side)
         for batch in batches:
             for count in simulations:
-                speeds = measure(searching(game, batch, count), arguments.repeats)
+                speeds = measure(searching(game, batch, count), repeats)
                 ours, theirs, limit = (speed.per_second for speed in speeds)
                 rows.append(
                     {

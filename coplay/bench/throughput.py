@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,12 +68,20 @@ class BenchArguments:
     each beside feed-forward MAPPO: for instance jaxmarl:MPE_simple_spread_v3 smax:3m."""
     team_copies: PositiveInt = 64
     """Game copies of these."""
+    quick: bool = False
+    """A rough answer sooner: the first board, two repetitions, Stag Hunt and PPO alone."""
     json: bool = False
     """Print {"rows": […]} on standard output."""
+
+    def shortened(self) -> "BenchArguments":
+        """What is measured: less if it has to be quick."""
+        less: dict[str, Any] = {"hop": False, "pettingzoo": False, "start_up": False}
+        return replace(self, boards=self.boards[:1], repeats=2, **less) if self.quick else self
 
 
 def run_bench(arguments: BenchArguments) -> int:
     """Measure everything and print it."""
+    arguments = arguments.shortened()
     rows: list[dict[str, Any]] = []
     for side in arguments.boards:
         game = make_game("stag-hunt", height=side, width=side)

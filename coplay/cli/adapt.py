@@ -12,6 +12,9 @@ from coplay.core.files import new_folder
 from coplay.evaluation.adaptation.best_response import BestResponseConfig
 from coplay.evaluation.adaptation.protocol import AdaptConfig
 
+FIRST = ("against", "suite", "partners", "steps", "seeds", "learn", "normalise", "out", "json")
+"""The options that matter first."""
+
 GameConfig = TypeVar("GameConfig")
 
 
@@ -84,7 +87,7 @@ def run(arguments: list[str]) -> int:
     from coplay.reports.results import print_json
 
     kind, default = default_arguments(arguments, option(arguments, "game"))
-    given = parse(AdaptArguments[kind], arguments, "adapt", default)  # type: ignore
+    given = parse(AdaptArguments[kind], arguments, "adapt", default, first=FIRST)  # type: ignore
     request = make_request(
         given.player,
         given.against,

@@ -1,11 +1,12 @@
 """Reading the command line: options before they are parsed, and typed dataclasses."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, Literal, NamedTuple
 
 import tyro
 
+from coplay.cli.help import ALL, print_all, print_short
 from coplay.core.config import check_fields
 from coplay.core.errors import UserError, unknown
 
@@ -62,15 +63,28 @@ def take_loads(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 
 def parse(
-    kind: Any, arguments: list[str], command: str, default: Any = None, computes: bool = True
+    kind: Any,
+    arguments: list[str],
+    command: str,
+    default: Any = None,
+    computes: bool = True,
+    first: Sequence[str] = (),
+    more: Sequence[str] = (),
 ) -> Any:
     """The arguments as a dataclass; wrong ones end the program with code 2 and a message.
 
-    computes: the command needs JAX, which must be able to compute.
+    computes: the command needs JAX, which must be able to compute. first: the options that matter
+    first, of a command with many; --help then shows only these. more: lines at the end of the help.
     """
     words = getattr(kind, "__origin__", kind).__doc__ or ""
     if _until.get() == "declared":
         raise _DeclaredOnly(Declaration(kind, default, f"coplay {command}", words))
+    if ALL in arguments:
+        print_all(command, words + LOAD, kind, default)
+        raise SystemExit(0)
+    if first and {"-h", "--help"} & set(arguments):
+        print_short(command, words, kind, default, first, more)
+        raise SystemExit(0)
     given = tyro.cli(
         kind,
         args=arguments,

@@ -10,6 +10,12 @@ from coplay.cli.arguments import for_game, option, parse
 from coplay.core.config import PositiveFloat, PositiveInt, Seed
 from coplay.core.files import new_folder
 
+FIRST = ("game", "player", "quick", "steps", "seeds", "seed", "training", "out", "json")
+"""The options that matter first."""
+
+QUICK_EPISODES = 100_000
+"""Episodes at most for each player, of a quick audit."""
+
 GameConfig = TypeVar("GameConfig")
 LearnerConfig = TypeVar("LearnerConfig")
 
@@ -45,6 +51,9 @@ class AuditSeatsArguments(Generic[GameConfig, LearnerConfig]):
     """Train also if a fault is found before."""
     training: bool = True
     """Also compare the seats in training runs, which takes most of the time."""
+    quick: bool = False
+    """A first answer sooner: no training runs, and at most 100,000 episodes for each player. Small
+    advantages of a seat can be missed; the audit says which would have been found."""
     out: Path | None = None
     """Folder for the page, the pictures and the training runs; default: a new one below runs/."""
     json: bool = False
@@ -62,7 +71,9 @@ def run(arguments: list[str]) -> int:
 
     game_name, player = option(arguments, "game") or "stag-hunt", option(arguments, "player")
     kind, default = for_game(AuditSeatsArguments, game_name, player or "ppo")
-    given: AuditSeatsArguments[Any, Any] = parse(kind, arguments, "audit seats", default)
+    given: AuditSeatsArguments[Any, Any] = parse(
+        kind, arguments, "audit seats", default, first=FIRST
+    )
     out = given.out or new_folder("audit", game_name)
     settings = RunConfig(
         steps=given.steps,
@@ -78,9 +89,9 @@ def run(arguments: list[str]) -> int:
             out,
             given.among,
             given.advantage,
-            given.episodes,
+            min(given.episodes, QUICK_EPISODES) if given.quick else given.episodes,
             given.keep_going,
-            given.training,
+            given.training and not given.quick,
             progress,
         )
     print_audit(result, write_audit(out, result, config), given.json)

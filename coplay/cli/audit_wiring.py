@@ -10,6 +10,9 @@ from coplay.cli.arguments import for_game, option, parse
 from coplay.core.config import Seed
 from coplay.core.files import new_folder
 
+FIRST = ("game", "player", "quick", "seed", "configuration", "out", "json")
+"""The options that matter first."""
+
 GameConfig = TypeVar("GameConfig")
 LearnerConfig = TypeVar("LearnerConfig")
 
@@ -28,6 +31,8 @@ class AuditWiringArguments(Generic[GameConfig, LearnerConfig]):
     """Seed of all randomness."""
     configuration: bool = True
     """Also look for fields of the configuration without effect, which takes most of the time."""
+    quick: bool = False
+    """A first answer sooner: leave out the fields of the configuration."""
     out: Path | None = None
     """Folder for the page; default: a new one below runs/."""
     json: bool = False
@@ -44,12 +49,14 @@ def run(arguments: list[str]) -> int:
 
     game_name, player = option(arguments, "game") or "stag-hunt", option(arguments, "player")
     kind, default = for_game(AuditWiringArguments, game_name, player or "ppo")
-    given: AuditWiringArguments[Any, Any] = parse(kind, arguments, "audit wiring", default)
+    given: AuditWiringArguments[Any, Any] = parse(
+        kind, arguments, "audit wiring", default, first=FIRST
+    )
     out = given.out or new_folder("audit", game_name)
     config = TrainConfig(
         given.player, given.game_name, given.learner, given.game, RunConfig(seed=given.seed)
     )
     with ProgressLine() as progress:
-        result = audit_wiring(config, progress, given.configuration)
+        result = audit_wiring(config, progress, given.configuration and not given.quick)
     print_audit(result, write_audit(out, result, config, "Wiring audit"), given.json)
     return 0 if result.passed else 1

@@ -35,15 +35,17 @@ def run(arguments: list[str]) -> int:
     """coplay collect …"""
     from coplay.api.models import collect_dataset
     from coplay.games.registry import game_parts
+    from coplay.reports.progress import ProgressLine
     from coplay.reports.results import print_json
 
     name = option(arguments, "game") or "stag-hunt"
     kind = game_parts(name)[0]
     default: CollectArguments[Any] = CollectArguments(game=kind(), game_name=name)
     given = parse(CollectArguments[kind], arguments, "collect", default)  # type: ignore
-    dataset = collect_dataset(
-        given.out, given.game_name, given.game, given.mix, given.samples, given.seed
-    )
+    with ProgressLine() as progress:
+        dataset = collect_dataset(
+            given.out, given.game_name, given.game, given.mix, given.samples, given.seed, progress
+        )
     if given.json:
         print_json(dataset.about() | {"out": str(given.out)})
     else:

@@ -86,6 +86,12 @@ COMMANDS = {
     "config": Command(
         "config PLAYER", "a run's configuration as a file, with what every field means", "config"
     ),
+    "presets": Command(
+        "presets [NAME]", "settings by name for coplay train, and what they reproduce", "presets"
+    ),
+    "completion": Command(
+        "completion bash|zsh", "what lets the Tab key complete commands and options", "completion"
+    ),
     "doctor": Command("doctor", "versions, devices, cache, optional parts", "doctor"),
     "bench": Command("bench [search|hop-plus]", "how fast it is here", "bench"),
 }

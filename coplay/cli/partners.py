@@ -116,10 +116,12 @@ def select(arguments: list[str]) -> int:
 def show(arguments: list[str]) -> int:
     """coplay partners show PACK"""
     from coplay.api.partners import show_partners
+    from coplay.reports.progress import ProgressLine
 
     given = parse(ShowArguments, arguments, "partners show")
     page = (given.out or given.pack / "page") if given.page else None
-    found = show_partners(given.pack, given.episodes, given.seed, page)
+    with ProgressLine(transient=True) as progress:
+        found = show_partners(given.pack, given.episodes, given.seed, page, watcher=progress)
     _print(found, given.json)
     if page is not None and not given.json:
         print(f"the page is {found['page']}")

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Generic, TypeVar
 import tyro
 
 from coplay.cli.arguments import option, parse
+from coplay.cli.help import FIRST
 from coplay.core.errors import UserError
 from coplay.core.files import new_folder
 
@@ -45,9 +46,14 @@ def configured(arguments: list[str]) -> tuple[Any, Any, Any]:
     from coplay.algorithms.registry import learner_parts
     from coplay.games.registry import game_parts
     from coplay.training.config import RunConfig, TrainConfig, run_defaults
+    from coplay.training.presets import from_preset, presets_of
 
     player, arguments = arguments[0], arguments[1:]
     base = started_from(option(arguments, "resume"), option(arguments, "config"))
+    if (preset := option(arguments, "preset")) is not None:
+        if base is not None:
+            raise UserError("--preset is for a new run without --config: leave one of them out")
+        base = from_preset(preset, player, option(arguments, "game"))
     if base is not None and base.player != player:
         raise UserError(f"that run trains '{base.player}': use coplay train {base.player}")
     learner_type = learner_parts(player)[0]
@@ -62,7 +68,10 @@ def configured(arguments: list[str]) -> tuple[Any, Any, Any]:
         game_name=game_name,
     )
     kind = TrainArguments[game_type, learner_type, RunConfig]  # type: ignore[valid-type]
-    given = parse(kind, arguments, f"train {player}", default)
+    fitting = [f"  {preset.name}: {preset.reproduces}" for preset in presets_of(player)]
+    more = ["", f"presets for {player}:", *fitting] if fitting else []
+    first = [name for name in FIRST if fitting or name != "preset"]
+    given = parse(kind, arguments, f"train {player}", default, first=first, more=more)
     return given, TrainConfig(player, game_name, given.learner, given.game, given.run), base
 
 

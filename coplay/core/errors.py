@@ -6,8 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
-OWN = "own {0}s are known after coplay.register_{0}, or with --load FILE_OR_MODULE"
-"""What to add to an error about an unknown game, player or learner."""
+_OWN_PAGES = {"game": "write-a-game", "player": "write-a-partner", "learner": "write-a-learner"}
 
 
 class UserError(ValueError):
@@ -20,6 +19,19 @@ class UserError(ValueError):
         except coplay.UserError as error:
             print(error)  # unknown game 'stag-hnt': did you mean 'stag-hunt'? …
     """
+
+
+def see(page: str) -> str:
+    """Where the documentation says more, to be put at the end of an error, as `how-to/resume`."""
+    return f"; see docs/{page}.md"
+
+
+def own(kind: str) -> str:
+    """What to add to an error about an unknown game, player or learner."""
+    return (
+        f"own {kind}s are known after coplay.register_{kind}, or with --load FILE_OR_MODULE"
+        + see(f"how-to/{_OWN_PAGES[kind]}")
+    )
 
 
 def unknown(kind: str, name: str, valid: Iterable[str]) -> UserError:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from coplay.core.errors import UserError
+from coplay.core.errors import UserError, see
 from coplay.core.reading import read_field
 from coplay.matches.statistics import (
     aggregate_iqm,
@@ -167,7 +167,7 @@ def refuse_identical(runs: Sequence[ComparedRun]) -> None:
                             f"{run.path} (seed {mine.seed}) and {other.path} (seed {theirs.seed}) "
                             "have identical learning curves, number by number: the same program "
                             "ran twice, so what should tell them apart is never called. Put both "
-                            "through coplay audit wiring"
+                            f"through coplay audit wiring{see('how-to/audit')}"
                         )
 
 
@@ -281,23 +281,19 @@ def several(tasks: Sequence[np.ndarray]) -> bool:
 
 
 def _better(finals: dict[str, list[np.ndarray]]) -> list[dict[str, Any]]:
-    """For each pair the probability that the first is better, with an interval if both have several
-    seeds, else None."""
-    labels = list(finals)
-    pairs = [(one, other) for index, one in enumerate(labels) for other in labels[index + 1 :]]
-    rows = []
-    for first, second in pairs:
-        mine, theirs = finals[first], finals[second]
-        enough = several(mine) and several(theirs)
-        rows.append(
-            {
-                "first": first,
-                "second": second,
-                "probability": float(probability_of_improvement(mine, theirs)),
-                "interval": list(improvement_interval(mine, theirs)) if enough else None,
-            }
-        )
-    return rows
+    """For each pair with several seeds on both sides the probability that the first is better, with
+    its interval. Of one seed it would be 0 or 1, whatever the players are."""
+    known = [label for label, tasks in finals.items() if several(tasks)]
+    pairs = [(one, other) for index, one in enumerate(known) for other in known[index + 1 :]]
+    return [
+        {
+            "first": first,
+            "second": second,
+            "probability": float(probability_of_improvement(finals[first], finals[second])),
+            "interval": list(improvement_interval(finals[first], finals[second])),
+        }
+        for first, second in pairs
+    ]
 
 
 def marl_eval(runs: Sequence[ComparedRun]) -> dict[str, Any]:

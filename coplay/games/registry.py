@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from coplay.core.config import with_fields
-from coplay.core.errors import OWN, UserError, unknown
+from coplay.core.errors import UserError, own, unknown
 from coplay.core.game import Game
 from coplay.core.loading import name_game
 from coplay.core.reading import short
@@ -91,7 +91,7 @@ def game_parts(name: str) -> tuple[type, Callable[..., Any]]:
         return FAMILIES[family](rest)
     if name not in GAMES:
         error = unknown("game", name, [*GAMES, *(f"{family}:…" for family in FAMILIES)])
-        raise UserError(f"{error}; {OWN.format('game')}")
+        raise UserError(f"{error}; {own('game')}")
     return GAMES[name]
 
 

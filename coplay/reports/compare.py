@@ -40,29 +40,51 @@ def write_comparison(out: Path, runs: Sequence[ComparedRun]) -> dict[str, Any]:
 
 
 def _words(result: dict[str, Any]) -> list[str]:
-    """Who is better, as far as it is known, in a sentence for each pair."""
+    """Who is better, as far as it is known, in a sentence for each pair; and who has only one seed,
+    of which nothing is known."""
     found = []
     for game, scores in result["games"].items():
         for pair in scores["team_mean"]["better"]:
-            interval = pair["interval"]
-            sure = f", 95 % interval {_span(interval, 2)}" if interval else "; one seed says little"
+            interval = _span(pair["interval"], 2)
             found.append(
                 f"{game}: a seed of {pair['first']} is better than one of {pair['second']} with "
-                f"probability {pair['probability']:.2f}{sure}."
+                f"probability {pair['probability']:.2f}, 95 % interval {interval}."
             )
+        if words := _alone(scores["team_mean"]["runs"]):
+            found.append(f"{game}: {words}")
     return found
+
+
+def _alone(runs: dict[str, dict[str, Any]]) -> str:
+    """What to say of runs with one seed; empty if there are none."""
+    names = [label for label, row in runs.items() if row["interval"] is None]
+    if not names:
+        return ""
+    return (
+        f"{' and '.join(names)} trained one seed, so nothing tells how far others would lie from "
+        "it: train with --seeds 5 to see who is better."
+    )
+
+
+def _columns(runs: dict[str, dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Titles and rows of a table of results. Seeds and intervals are left out where no run has
+    several seeds."""
+    several = any(row["interval"] is not None for row in runs.values())
+    titles = ["run", "seeds", "interquartile mean", "95 % interval"] if several else ["run", "mean"]
+    rows = [
+        [label, str(row["seeds"]), f"{row['iqm']:.3f}", _span(row["interval"], 3)]
+        if several
+        else [label, f"{row['iqm']:.3f}"]
+        for label, row in runs.items()
+    ]
+    return titles, rows
 
 
 def _tables(game: str, scores: dict[str, Any]) -> list[str]:
     parts = []
     for score, found in scores.items():
-        rows = (
-            (label, str(row["seeds"]), f"{row['iqm']:.3f}", _span(row["interval"], 3))
-            for label, row in found["runs"].items()
-        )
-        titles = ("run", "seeds", "interquartile mean", "95 % interval")
         title = f"{game}: {score} in the final evaluation"
-        parts += [page.heading(title), page.table(titles, rows)]
+        parts += [page.heading(title), page.table(*_columns(found["runs"]))]
     return parts
 
 
@@ -75,7 +97,9 @@ def draw_curves(game: str, curves: dict[str, dict[str, list[float]]]) -> Figure:
             axes.fill_between(band["step"], band["low"], band["high"], color=colour, alpha=0.16)
         marker = "o" if len(band["step"]) == 1 else None
         axes.plot(band["step"], band["iqm"], color=colour, linewidth=2, label=label, marker=marker)
-    axes.set_title(f"{game}: interquartile mean over seeds, 95 % intervals", loc="left", color=INK)
+    several = any(band["low"] for band in curves.values())
+    over = "interquartile mean over seeds, 95 % intervals" if several else "one seed of each"
+    axes.set_title(f"{game}: {over}", loc="left", color=INK)
     axes.set_xlabel("step", color=INK)
     axes.set_ylabel("reward per episode, mean over seats", color=INK)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
@@ -105,13 +129,15 @@ def print_comparison(result: dict[str, Any], out: Path, as_json: bool) -> None:
     for game, scores in result["games"].items():
         for score, found in scores.items():
             table = Table(title=f"{game}: {score} in the final evaluation")
-            for name in ("run", "seeds", "interquartile mean", "95 % interval"):
+            titles, rows = _columns(found["runs"])
+            for name in titles:
                 table.add_column(name, justify="left" if name == "run" else "right")
-            for label, row in found["runs"].items():
-                span = _span(row["interval"], 3)
-                table.add_row(label, str(row["seeds"]), f"{row['iqm']:.3f}", span)
+            for row in rows:
+                table.add_row(*row)
             console.print(table)
             _print_better(console, found["better"])
+        if words := _alone(scores["team_mean"]["runs"]):
+            console.print(words, soft_wrap=True)
         _print_non_stationarity(console, game, result["non_stationarity"][game])
     if result["all_games"]:
         table = Table(title="all games: team_mean")
@@ -126,7 +152,7 @@ def print_comparison(result: dict[str, Any], out: Path, as_json: bool) -> None:
 
 def _span(interval: list[float] | None, digits: int) -> str:
     if interval is None:
-        return "none: one seed"
+        return ""
     return " to ".join(f"{limit:.{digits}f}" for limit in interval)
 
 

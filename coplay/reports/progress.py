@@ -1,4 +1,4 @@
-"""A run as it goes: one live line in a terminal, a line now and then elsewhere. On stderr."""
+"""Long work as it goes: one live line in a terminal, a line now and then elsewhere. On stderr."""
 
 import math
 import time
@@ -15,15 +15,22 @@ from coplay.training.records import read_rows
 from coplay.training.run import RunFolder
 from coplay.training.trainer import Report, Watcher
 
+LONG = 120.0
+"""Seconds from which a run is long: how long is said when it begins."""
+
 
 class ProgressLine(Watcher):
-    """steps, share done, steps per second, time left, team mean, reward of every seat."""
+    """Of a run: steps, share done, steps per second, time left, team mean, reward of every seat. Of
+    other long work: share done and time left."""
 
-    def __init__(self, quiet_seconds: float = 5.0):
+    def __init__(self, quiet_seconds: float = 5.0, transient: bool = False):
+        """transient: the line disappears when the work is done."""
         self.console = Console(stderr=True)
-        self.live = Live("", console=self.console, refresh_per_second=8, transient=False)
+        self.live = Live("", console=self.console, refresh_per_second=8, transient=transient)
         self.quiet_seconds = quiet_seconds
         self.last = 0.0
+        self.pace = Pace("", 0.0)
+        self.warned = False
 
     def __enter__(self) -> "ProgressLine":
         if self.console.is_terminal:
@@ -43,15 +50,52 @@ class ProgressLine(Watcher):
         self.console.print(shown(text), highlight=False, markup=False, soft_wrap=True)
 
     def show(self, report: Report) -> None:
-        text = line(report)
+        if report.seconds_left > LONG and not self.warned:
+            self.warned = True
+            self.say(f"about {report.seconds_left / 60:.0f} minutes at this speed")
+        self._put(line(report), report.step >= report.steps)
+
+    def work(self, what: str, done: float, total: float) -> None:
+        now = time.monotonic()
+        if what != self.pace.what or done < self.pace.done:
+            self.pace = Pace(what, now)
+            self.last = max(self.last, now) if done == 0 else self.last
+        self.pace.count(done, now)
+        self._put(f"{what}: {done:,.0f} of {total:,.0f}{self.pace.left(total)}", False)
+
+    def _put(self, text: str, last: bool) -> None:
+        """Show a line in the terminal; elsewhere print it now and then, and the last one."""
         if self.console.is_terminal:
             self.live.update(Text(text))
-        elif time.monotonic() - self.last > self.quiet_seconds or report.step >= report.steps:
+        elif time.monotonic() - self.last > self.quiet_seconds or last:
             self.last = time.monotonic()
             self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def trained(self, folder: RunFolder, game: Game, title: str) -> None:
         learning_curve(folder.curve_file, read_rows(folder.metrics_file), game.seats, title)
+
+
+class Pace:
+    """How fast work goes on. The first part is left out where there are others: it compiles."""
+
+    def __init__(self, what: str, began: float):
+        self.what, self.done = what, 0.0
+        self.marks = [(0.0, began)]
+
+    def count(self, done: float, now: float) -> None:
+        """`done` parts are done at `now`."""
+        if done > self.done:
+            self.done = done
+            self.marks = [*self.marks[:2], (done, now)]
+
+    def left(self, total: float) -> str:
+        """Words about share and time left; empty before anything is done."""
+        if len(self.marks) < 2:
+            return ""
+        first = self.marks[1] if len(self.marks) > 2 else self.marks[0]
+        (before, began), (done, now) = first, self.marks[-1]
+        seconds = (now - began) / (done - before) * (total - done)
+        return f" ({done / total:.0%})  {clock(max(seconds, 0.0))} left"
 
 
 def line(report: Report) -> str:

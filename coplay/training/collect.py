@@ -17,6 +17,7 @@ from coplay.core.game import Game, require_horizon
 from coplay.core.goals import hindsight
 from coplay.core.group import Group, group_players
 from coplay.core.numerics import where_rows
+from coplay.core.progress import Told, untold
 from coplay.games.adapters.worker_game import WorkerGame
 from coplay.games.registry import game_parts
 from coplay.matches.dataset import Dataset, Episodes
@@ -27,15 +28,23 @@ from coplay.training.players import make_player
 COPIES = 256
 
 
-def collect(game_name: str, game_config: Any, mix: str, samples: int, seed: int = 0) -> Dataset:
+def collect(
+    game_name: str, game_config: Any, mix: str, samples: int, seed: int = 0, told: Told = untold
+) -> Dataset:
     """Episodes with `samples` samples; each seat's player is drawn from the mix, such as
     ns,nh,random, anew for each episode."""
-    player = named_mix(game_parts(game_name)[1](game_config), mix)
-    return collect_from(game_name, game_config, player, tuple(mix.split(",")), samples, seed)
+    player, kinds = named_mix(game_parts(game_name)[1](game_config), mix), tuple(mix.split(","))
+    return collect_from(game_name, game_config, player, kinds, samples, seed, told)
 
 
 def collect_from(
-    game_name: str, game_config: Any, mix: Mix, kinds: tuple[str, ...], samples: int, seed: int
+    game_name: str,
+    game_config: Any,
+    mix: Mix,
+    kinds: tuple[str, ...],
+    samples: int,
+    seed: int,
+    told: Told = untold,
 ) -> Dataset:
     """Episodes with `samples` samples among players of a mix. kinds: their names.
 
@@ -51,11 +60,13 @@ def collect_from(
     play = jax.jit(lambda game, group, key: play_whole(game, group, key, COPIES, horizon))
     parts: list[Episodes] = []
     found, number = 0, 0
+    told("samples", 0, samples)
     while found < samples:
         key = jax.random.fold_in(jax.random.key(seed), number)
         parts.append(jax.tree.map(np.asarray, play(game, group, key)))
         found += int(parts[-1].sample.sum())
         number += 1
+        told("samples", min(found, samples), samples)
         if number == 3 and not found:
             raise UserError("nobody is ever in the game: there is nothing to collect")
     whole: Episodes = jax.tree.map(lambda *x: np.concatenate(x), *parts)

@@ -23,6 +23,7 @@ from coplay.core.game import Game
 from coplay.core.reading import read_field
 from coplay.games.registry import game_parts
 from coplay.nn.networks import view_shape
+from coplay.training.loggers.registry import chosen_loggers
 from coplay.training.upgrade import is_old, upgraded_learner, without_gone
 
 MANY_STEPS = 10_000_000  # of a rollout; below it nothing is estimated
@@ -67,9 +68,16 @@ class RunConfig(Config):
     learning; 0: none."""
     evaluate_episodes: Annotated[PositiveInt, only_if("evaluate_every")] = 32
     """Episodes of each of these evaluations, for each seed."""
+    log: str = ""
+    """Other places for the metrics, beside metrics.jsonl and TensorBoard: csv, wandb, mlflow, or
+    several with commas between them."""
+    preset: str = ""
+    """Start from settings by name, published ones or measured ones; other options override them.
+    coplay presets lists them."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        chosen_loggers(self.log)
         if self.seed + self.seeds > 2**31:
             raise UserError(f"the last of {self.seeds} seeds from {self.seed} on is above 2^31 - 1")
         if self.partners and (self.seating or self.switch):

@@ -23,11 +23,12 @@ from typing import Any
 
 from coplay.algorithms.registry import learner_parts
 from coplay.core.config import public_name, with_fields
-from coplay.core.errors import UserError, unknown
+from coplay.core.errors import UserError, see, unknown
 from coplay.core.field_help import helps_of
 from coplay.core.reading import open_file, read_field
 from coplay.games.registry import game_parts
 from coplay.training.config import TrainConfig, run_defaults
+from coplay.training.presets import from_preset
 
 TABLES = ("run", "learner", "game")
 WIDTH = 96
@@ -46,18 +47,28 @@ def read_toml(path: Path) -> TrainConfig:
         if name not in ("player", "game_name", *TABLES):
             raise unknown(f"field in {where}", name, ("player", "game_name", *TABLES))
     if "player" not in data:
-        raise UserError(f"{where} lacks 'player', the learner by name")
+        raise UserError(
+            f"{where} lacks 'player', the learner by name{see('how-to/settings-in-a-file')}"
+        )
     player = read_field(data, "player", str, where)
     game_name = read_field({"game_name": "stag-hunt"} | data, "game_name", str, where)
     tables = {name: read_field({name: {}} | data, name, dict, where) for name in TABLES}
-    learner_kind, game_kind = learner_parts(player)[0], game_parts(game_name)[0]
+    start = _start(player, game_name, tables["run"].get("preset"))
     return TrainConfig(
         player,
         game_name,
-        with_fields(learner_kind(), tables["learner"], f"{where}: learner"),
-        with_fields(game_kind(), tables["game"], f"{where}: game"),
-        with_fields(run_defaults(learner_kind), tables["run"], f"{where}: run"),
+        with_fields(start.learner, tables["learner"], f"{where}: learner"),
+        with_fields(start.game, tables["game"], f"{where}: game"),
+        with_fields(start.run, tables["run"], f"{where}: run"),
     )
+
+
+def _start(player: str, game_name: str, preset: Any) -> TrainConfig:
+    """What fields have that a file does not name: those of its preset, if it names one."""
+    if isinstance(preset, str) and preset:
+        return from_preset(preset, player, game_name)
+    kind = learner_parts(player)[0]
+    return TrainConfig(player, game_name, kind(), game_parts(game_name)[0](), run_defaults(kind))
 
 
 def as_toml(config: TrainConfig) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from coplay.core.errors import UserError
+from coplay.core.errors import UserError, see
 from coplay.core.machine import machine
 from coplay.core.version import VERSION
 from coplay.training.config import TrainConfig
@@ -69,6 +69,7 @@ def require_same(note: Mapping[str, Any], config: TrainConfig, force: bool) -> N
             "this is not the run that the checkpoint was written by: "
             + "; ".join(found)
             + ". Put it back as it was, or continue with --force, which is noted in history.jsonl"
+            + see("how-to/resume")
         )
 
 

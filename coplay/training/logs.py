@@ -1,5 +1,5 @@
 """Logs of a run: `metrics.jsonl` is the record, TensorBoard shows the same numbers and explains
-each metric.
+each metric. Other loggers (`--log`) are given the same rows.
 
 A row is one iteration of one seed. Rows become rarer as a run goes on (`is_logged`), so the logs of
 a long run stay small. On resume the record is cut back to what it held at the checkpoint.
@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from coplay.training.records import Record
+from coplay.training.loggers.registry import OtherLogs
+from coplay.training.records import Record, last_rows
 from coplay.training.tensorboard import EventFile
 
 NOT_METRICS = ("step", "seed", "seconds")
@@ -31,26 +32,40 @@ def is_logged(iteration: int) -> bool:
 
 
 class Logs:
-    """Writes rows {"step", "seed", "seconds", metric: value, …} to both places.
+    """Writes rows {"step", "seed", "seconds", metric: value, …} to all places.
 
     wrong: sentences about a record that is not what the checkpoint states.
     """
 
     def __init__(
-        self, folder: Path, seeds: list[int], stated: Mapping[str, Any] | None = None, step: int = 0
+        self,
+        folder: Path,
+        seeds: list[int],
+        stated: Mapping[str, Any] | None = None,
+        step: int = 0,
+        others: OtherLogs | None = None,
     ):
         """Start or, with what the checkpoint of `step` states about the record, go on."""
+        self.others = others
         self.record = Record(folder / "metrics.jsonl")
         self.wrong: list[str] = []
         if stated is None:
             self.record.begin()
         else:
+            if others is not None:
+                rows = last_rows(self.record.path)
+                others.sent = max((row.get("step", 0) for row in rows), default=0)
             self.wrong = self.record.go_on(stated, step)
         shown = folder / "tensorboard"
         self.events = {
             seed: EventFile(shown / f"seed-{seed}" if len(seeds) > 1 else shown, step)
             for seed in seeds
         }
+
+    def begin_others(self) -> None:
+        """Open the other loggers, which may take a while and is no part of training."""
+        if self.others is not None:
+            self.others.begin()
 
     def write(self, rows: list[dict[str, Any]]) -> None:
         """Append rows; numbers that do not exist (NaN) become null."""
@@ -71,3 +86,10 @@ class Logs:
             self.events[row["seed"]].add(row["step"], shown)
         for events in self.events.values():
             events.write()
+        if self.others is not None:
+            self.others.write(clean)
+
+    def close(self, summary: dict[str, Any] | None) -> None:
+        """The run stops here. summary: of its final evaluation; None: it is not finished."""
+        if self.others is not None:
+            self.others.close(summary)

@@ -7,7 +7,7 @@ from coplay.core.files import remove_leftovers
 from coplay.core.lock import Lock
 from coplay.core.manifest import Manifest
 
-GROWING = ("metrics.jsonl", "evaluations.jsonl", "history.jsonl")
+GROWING = ("metrics.jsonl", "metrics.csv", "evaluations.jsonl", "history.jsonl")
 
 
 def is_growing(name: str) -> bool:

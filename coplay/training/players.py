@@ -2,7 +2,7 @@
 
 from coplay.algorithms.registry import LEARNERS, PLAYERS
 from coplay.algorithms.scripted import Mix, Random, Scripted, Switcher
-from coplay.core.errors import OWN, UserError, unknown
+from coplay.core.errors import UserError, own, unknown
 from coplay.core.game import Game
 from coplay.core.player import Player
 from coplay.matches.stepped_player import SteppedPlayer
@@ -54,7 +54,7 @@ def make_player(entry: str, game: Game, seat: int = 0, greedy: bool = False) -> 
         )
     valid = ["random", *game.scripted, "switcher:A:B:step=N", "switcher:A:B:episode=N", "mix:A:B…"]
     error = unknown("player", entry, [*valid, *PLAYERS, *LEARNERS])
-    raise UserError(f"{error}, or the path of a run; {OWN.format('player')}")
+    raise UserError(f"{error}, or the path of a run; {own('player')}")
 
 
 def step_player(

@@ -18,9 +18,10 @@ from coplay.algorithms.hop_plus.config import HopPlusConfig, RecordingsConfig
 from coplay.algorithms.rules import draw_rules, make_rule_partner
 from coplay.algorithms.scripted import Mix
 from coplay.core.config import with_fields
-from coplay.core.errors import UserError
+from coplay.core.errors import UserError, see
 from coplay.core.game import Game
 from coplay.core.player import Player
+from coplay.core.progress import Told, untold
 from coplay.matches.population import Population
 from coplay.training.collect import collect_from
 from coplay.training.config import RunConfig, TrainConfig
@@ -61,7 +62,7 @@ def check_taught(config: TrainConfig, game: Game) -> None:
     if not learner.recordings.samples:
         raise UserError(
             "goals and opponent model would learn from nothing: give --recordings.samples above 0, "
-            "--goals.from, or --models.learn-opponents"
+            "--goals.from, or --models.learn-opponents" + see("explanation/hop-plus")
         )
     if not game.scripted:
         raise UserError(
@@ -109,7 +110,11 @@ def population(
 
 
 def prepare_goals(
-    config: TrainConfig, game: Game, folder: RunFolder, say: Callable[[str], None]
+    config: TrainConfig,
+    game: Game,
+    folder: RunFolder,
+    say: Callable[[str], None],
+    told: Told = untold,
 ) -> None:
     """Record, learn goals and opponent model, and keep them in the folder of the run."""
     learner, seed = config.learner, config.run.seed
@@ -120,7 +125,7 @@ def prepare_goals(
         + (f" ({wanted.partners} partners)" if RULES in kinds else "")
         + (f" of {config.run.partners}" if PACKED in kinds else "")
     )
-    dataset = collect_from(config.game_name, config.game, mix, kinds, wanted.samples, seed)
+    dataset = collect_from(config.game_name, config.game, mix, kinds, wanted.samples, seed, told)
     say(f"stage 2 of 3: goals and opponent model, {wanted.epochs} passes over the recordings")
     model = with_fields(
         PretrainedGoalsConfig(),
@@ -130,6 +135,6 @@ def prepare_goals(
     with tempfile.TemporaryDirectory() as temporary:
         made = Path(temporary) / "goals"
         recorded = Path("recordings of the run itself")
-        pretrain_goals(recorded, dataset, model, fit, made, say)
+        pretrain_goals(recorded, dataset, model, fit, made, say, told)
         folder.keep_model("goals.from", made)
     say(f"stage 3 of 3: the policy, {config.run.steps} steps")

@@ -20,6 +20,7 @@ from coplay.core.config import to_json
 from coplay.core.errors import UserError
 from coplay.core.files import replacing, write_json
 from coplay.core.manifest import whole_folder
+from coplay.core.progress import Told, untold
 from coplay.core.version import VERSION
 from coplay.matches.dataset import Dataset, refuse_if_taken
 from coplay.rl.optimisers import learning_rate, make_transform, take_step
@@ -46,7 +47,7 @@ class Task(NamedTuple):
 
 
 def fit(
-    model: Model, task: Task, config: FitConfig, say: Say
+    model: Model, task: Task, config: FitConfig, say: Say, told: Told = untold
 ) -> tuple[Model, list[dict[str, Any]]]:
     """The fitted model, and a row of figures after each epoch; the first is before learning."""
     per_epoch = max(task.items // task.per_batch, 1)
@@ -77,6 +78,7 @@ def fit(
     carry: tuple[Any, Any] = (model, make_transform(optimiser).init(model))
     rows: list[dict[str, Any]] = [{"epoch": 0, "seconds": 0.0} | task.measure(model)]
     key, spent = jax.random.key(config.seed), 0.0
+    told("epochs", 0, config.epochs)
     for number in range(config.epochs):
         begun = time.perf_counter()
         carry, terms = run(carry, jax.random.fold_in(key, number), jnp.int32(number * per_epoch))
@@ -92,6 +94,7 @@ def fit(
         shown = {name: value for name, value in measured.items() if isinstance(value, float)}
         words = ", ".join(f"{name} {value:.4g}" for name, value in shown.items())
         say(f"epoch {number + 1} of {config.epochs}: {words}")
+        told("epochs", number + 1, config.epochs)
     return carry[0], rows
 
 

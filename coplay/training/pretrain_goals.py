@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from coplay.core.errors import UserError
 from coplay.core.game import Observation, require_horizon
+from coplay.core.progress import Told, untold
 from coplay.matches.bayes_filter import Filtered, best_top1, filtered
 from coplay.matches.dataset import Dataset, Samples, packed, samples_of
 from coplay.models.goal_codes import GoalModel, Steps, check_content, new_goal_model
@@ -139,6 +140,7 @@ def pretrain_goals(
     options: FitConfig,
     out: Path,
     say: Say,
+    told: Told = untold,
 ) -> dict[str, Any]:
     """Train, measure on held-out episodes, write the folder; the summary."""
     source = DataSplit.of(data, dataset, options)
@@ -175,7 +177,7 @@ def pretrain_goals(
         loss=loss,
         measure=measure,
     )
-    model, record = fit(start, task, options, say)
+    model, record = fit(start, task, options, say, told)
     figures = {name: record[-1][name] for name in ("top1", "top3")}
     if best is not None:
         figures |= best_figures(best.hits(), rows[1], dataset.kinds, record[-1]["top1"])

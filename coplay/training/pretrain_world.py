@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from coplay.core.progress import Told, untold
 from coplay.matches.dataset import Dataset, Samples, samples_of
 from coplay.matches.world_model_quality import figures, step_errors
 from coplay.models.world_model import (
@@ -31,7 +32,13 @@ def reward_values(reward: np.ndarray, most: int) -> np.ndarray:
 
 
 def pretrain_world(
-    data: Path, dataset: Dataset, config: WorldModelConfig, options: FitConfig, out: Path, say: Say
+    data: Path,
+    dataset: Dataset,
+    config: WorldModelConfig,
+    options: FitConfig,
+    out: Path,
+    say: Say,
+    told: Told = untold,
 ) -> dict[str, Any]:
     """Train, measure on held-out episodes, write the folder; the summary."""
     game = dataset.game
@@ -70,6 +77,6 @@ def pretrain_world(
         loss=loss,
         measure=lambda model: figures(step_errors(model, test), test),
     )
-    model, record = fit(start, task, options, say)
+    model, record = fit(start, task, options, say, told)
     found = figures(step_errors(model, test), test)
     return write_pretrained(out, "world-model", source, config, options, model, record, found)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -46,6 +46,7 @@ from coplay.training.continuity import (
     tell_resumed,
 )
 from coplay.training.evaluations import Evaluations
+from coplay.training.loggers.registry import OtherLogs, check_installed
 from coplay.training.logs import Logs, is_logged
 from coplay.training.metrics import blame
 from coplay.training.opened import OpenedRun
@@ -57,34 +58,8 @@ from coplay.training.rows import metrics_of
 from coplay.training.run import RunFolder, make_game_of
 from coplay.training.signals import StopRequest
 from coplay.training.summary import summary_of
+from coplay.training.watching import Report, Watcher
 from coplay.training.worker_blocks import WorkerBlocks
-
-
-class Report(NamedTuple):
-    """What a watcher of a run sees after each block.
-
-    rewards: [seat] per episode, over the episodes that ended in the last block in which any did.
-    """
-
-    step: int
-    steps: int
-    steps_per_second: float
-    seconds_left: float
-    team_mean: float
-    rewards: list[float]
-
-
-class Watcher:
-    """Gets to know what a run does; this one keeps it to itself."""
-
-    def say(self, text: str) -> None:
-        """A line for the user."""
-
-    def show(self, report: Report) -> None:
-        """After each block."""
-
-    def trained(self, folder: RunFolder, game: Game, title: str) -> None:
-        """After a run that something else needed, such as a best response."""
 
 
 @dataclass
@@ -141,6 +116,7 @@ class Trainer:
         self.config = config
         self.game: Game = make_game_of(config)
         run = config.run
+        check_installed(run.log)
         if not self.goes_on:
             check_taught(config, self.game)
         self.phases = plan_phases(config, self.game)
@@ -175,12 +151,13 @@ class Trainer:
     def _begin(self) -> None:
         """The first checkpoint."""
         if records(self.config.learner):
-            prepare_goals(self.config, self.game, self.folder, self.watcher.say)
+            watcher = self.watcher
+            prepare_goals(self.config, self.game, self.folder, watcher.say, watcher.work)
             self.config = self.folder.begun(self.config)
             self.phases = plan_phases(self.config, self.game)
         self.state = self._start()
         self.folder.write_config(self.given)
-        self.logs = Logs(self.folder.path, self.seeds)
+        self.logs = Logs(self.folder.path, self.seeds, others=self._other_logs())
         self.evaluations.begin()
         made_by = {"versions": self.versions, "machine": machine()}
         note_in_history(self.folder.path, "begun", 0, **made_by)
@@ -232,11 +209,17 @@ class Trainer:
     def _restore_records(self, note: dict[str, Any]) -> None:
         """Cut the files that grow back to the checkpoint, and say what is not as it was."""
         stated = stated_files(note)
-        self.logs = Logs(self.folder.path, self.seeds, stated["metrics.jsonl"], self.step)
+        record, others = stated["metrics.jsonl"], self._other_logs()
+        self.logs = Logs(self.folder.path, self.seeds, record, self.step, others)
         wrong = [*self.logs.wrong, *self.evaluations.go_on(stated, self.step)]
         forced = differences(note, self.given)
         told = (self.versions, forced, wrong, self.watcher.say)
         tell_resumed(self.folder.path, self.step, note, *told)
+
+    def _other_logs(self) -> OtherLogs:
+        """Who gets the metrics beside the record and TensorBoard."""
+        about, say = self.given.as_json(), self.watcher.say
+        return OtherLogs(self.given.run.log, self.folder.path, about, self.seeds, say)
 
     @property
     def step(self) -> int:
@@ -265,7 +248,9 @@ class Trainer:
         show: is called after every checkpoint, and so after every evaluation.
         """
         self.show = show
+        summary: dict[str, Any] | None = None
         try:
+            self.logs.begin_others()
             with self.stop.listening():
                 while self.iteration < self.total:
                     self._run_phase()
@@ -288,6 +273,7 @@ class Trainer:
         finally:
             if self.workers:
                 self.workers.close()
+            self.logs.close(summary)
             self.opened.close()
 
     def _run_phase(self) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -137,13 +138,13 @@ def test_help_explains_every_field(capsys: Any) -> None:
     from coplay.games.stag_hunt import StagHuntConfig
     from coplay.training.config import RunConfig
 
-    call("train", "ppo", "--help")
+    call("train", "ppo", "--help-all")
     shown = capsys.readouterr().out
     for kind, prefix in ((StagHuntConfig, "game."), (PPOConfig, ""), (RunConfig, "")):
         for field in leaves(kind()):
             name = f"--{prefix}{field.path.replace('_', '-')}"
             assert name in shown, name
-            after = shown.split(name, 1)[1].split("(default", 1)[0]
+            after = re.split(r"\n  --|\(default", shown.split(name, 1)[1], maxsplit=1)[0]
             words = [word for word in after.split() if word.strip(".;,:").isalpha()]
             assert len(words) >= 3, f"{name} is not explained"
 

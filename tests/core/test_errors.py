@@ -1,11 +1,14 @@
 """What errors say: nearest names, wrong signatures, how to get an optional part."""
 
+import re
 import tomllib
 from pathlib import Path
 
 import pytest
 
-from coplay.core.errors import how_to_install, unknown, wrong_signature
+from coplay.core.errors import how_to_install, own, unknown, wrong_signature
+
+KINDS = ("game", "player", "learner")
 
 
 def test_the_nearest_name_is_said() -> None:
@@ -35,5 +38,14 @@ def test_extras_that_are_named_exist() -> None:
     extras = tomllib.loads((home / "pyproject.toml").read_text())["project"][
         "optional-dependencies"
     ]
-    for extra in ("jaxmarl", "mctx", "pettingzoo"):
+    for extra in ("jaxmarl", "mctx", "mlflow", "pettingzoo", "wandb"):
         assert f"'.[{extra}]'" in how_to_install(extra) and extra in extras
+
+
+def test_pages_that_errors_name_exist() -> None:
+    home = Path(__file__).parents[2]
+    code = "\n".join(path.read_text() for path in sorted((home / "coplay").rglob("*.py")))
+    named = set(re.findall(r"\bsee\([\"']([\w/-]+)[\"']\)", code))
+    named |= {see_own.split("docs/")[1].removesuffix(".md") for see_own in map(own, KINDS)}
+    assert len(named) > 10
+    assert not [page for page in named if not (home / "docs" / f"{page}.md").is_file()]

@@ -70,14 +70,29 @@ def test_one_seed_has_no_interval(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert cli.run([*given, "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     found = shown["games"]["stag-hunt"]["team_mean"]
-    assert found["runs"]["ppo"]["interval"] is None and found["better"][0]["interval"] is None
+    assert found["runs"]["ppo"]["interval"] is None and found["better"] == []
     assert found["runs"]["ppo"]["iqm"] == pytest.approx(ONE[0, -1])
     low, high = found["runs"]["mappo"]["interval"]
     assert low < high
     assert shown["curves"]["stag-hunt"]["ppo"]["low"] == []
     assert cli.run(given) == 0
     printed = capsys.readouterr().out
-    assert printed.count("none: one seed") == 2
+    assert "ppo trained one seed" in printed and "better than" not in printed
+    page = (tmp_path / "out" / "index.html").read_text()
+    assert "ppo trained one seed" in page and "with probability" not in page
+
+
+def test_two_single_seeds_are_two_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [
+        finished_run(tmp_path / "a", "ppo", ONE[:1]),
+        finished_run(tmp_path / "b", "mappo", ONE[1:2]),
+    ]
+    assert cli.run(["compare", *map(str, paths), "--out", str(tmp_path / "out")]) == 0
+    printed = capsys.readouterr().out
+    assert "ppo and mappo trained one seed" in printed
+    assert "interval" not in printed and "interquartile" not in printed
 
 
 def test_non_stationarity_stands_beside_the_results(

@@ -8,9 +8,9 @@ import pytest
 
 import coplay
 from coplay.cli.arguments import parse_only
+from coplay.cli.fields import fields_of
 from coplay.cli.main import COMMANDS, run
 from tools.docs import build, command_line, python_api
-from tools.docs.fields import fields_of
 from tools.docs.source import HOME, with_links
 
 OUTSIDE = re.compile(

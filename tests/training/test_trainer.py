@@ -62,7 +62,7 @@ def without_times(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An uninterrupted run."""
     folder = tmp_path_factory.mktemp("runs") / "whole"
-    train(**QUIET, out=folder, **SMALL)
+    train(**QUIET, out=folder, **SMALL, log="csv")
     return folder
 
 
@@ -86,6 +86,7 @@ def test_a_run_leaves_everything(whole: Path) -> None:
     assert len(RunFolder(whole).checkpoints().all()) == 3
     assert (whole / "checkpoints" / "best.npz").exists()
     assert list((whole / "tensorboard").glob("events*"))
+    assert len((whole / "metrics.csv").read_text().splitlines()) == 1 + len(rows)
 
 
 def test_every_logged_metric_is_documented(whole: Path) -> None:

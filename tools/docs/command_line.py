@@ -6,13 +6,15 @@ from coplay.algorithms.registry import LEARNERS
 from coplay.api.models import INSPECTED
 from coplay.cli.arguments import Declaration, declaration
 from coplay.cli.audit import AUDITS
+from coplay.cli.fields import Field, fields_of, option_name
 from coplay.cli.main import COMMANDS, run
 from coplay.cli.pretrain import PARTS
 from tools.docs.configuration import game_configurations
-from tools.docs.fields import Field, fields_of, option_name, table
+from tools.docs.fields import table
 
 EVERYWHERE = """
-Every command prints its options with `--help`, and takes `--load FILE_OR_MODULE`, as often as
+Every command prints its options with `--help`; commands with many print those that matter first,
+and all of them by topic with `--help-all`. Every command takes `--load FILE_OR_MODULE`, as often as
 needed: a Python file or module that registers games, players or learners of your own before the
 command runs. `coplay --version` prints the version.
 
@@ -67,7 +69,7 @@ def all_options() -> set[str]:
     games = (kind() for _, kind in game_configurations())
     of_games = [field for game in games for field in fields_of(type(game), game)]
     fields += [field._replace(name=f"game.{field.name}") for field in of_games]
-    found = {"--help", "--version", "--load"}
+    found = {"--help", "--help-all", "--version", "--load"}
     for field in fields:
         found.add(option_name(field.name))
         if isinstance(field.default, bool):

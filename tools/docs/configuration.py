@@ -5,9 +5,10 @@ from itertools import groupby
 from typing import Any
 
 from coplay.algorithms.registry import LEARNERS
+from coplay.cli.fields import Field, default_text, fields_of
 from coplay.games.registry import GAMES, game_parts
 from coplay.training.config import RunConfig, run_defaults
-from tools.docs.fields import Field, default_text, fields_of, table
+from tools.docs.fields import table
 
 INTRODUCTION = """
 ```

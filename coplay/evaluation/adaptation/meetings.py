@@ -127,7 +127,8 @@ def meet_all(
             make_meeting(request.focal, split_against(text, game), game, request.adapt)
     write_json(kept.settings, request.as_json())
     results = []
-    for text in request.sets:
+    for number, text in enumerate(request.sets):
+        watcher.work("meetings", number, len(request.sets))
         found = kept.read(text)
         if found is None:
             watcher.say(f"{request.focal} against {text}")

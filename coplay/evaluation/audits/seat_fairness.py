@@ -14,6 +14,7 @@ the others') is missed with a probability of at most MISS.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ import numpy as np
 
 from coplay.core.game import Game
 from coplay.core.group import group_players
+from coplay.core.progress import Told, untold
 from coplay.evaluation.audits.checks import Check
 from coplay.matches.match import play_match
 from coplay.training.players import make_player
@@ -105,22 +107,35 @@ def threshold(comparisons: int) -> float:
 
 
 def compare_seats(
-    draw: Callable[[int], np.ndarray], seats: int, advantage: float, most: int, comparisons: int
+    draw: Callable[[int], np.ndarray],
+    seats: int,
+    advantage: float,
+    most: int,
+    comparisons: int,
+    told: Callable[[float, float], None] = lambda done, total: None,
 ) -> SeatComparison:
     """Draw portions of episodes until the advantage cannot be missed, or `most` are played.
 
-    draw(portion) gives rewards [episode, seat] of its portion's number.
+    draw(portion) gives rewards [episode, seat] of its portion's number. told(done, total): how many
+    episodes are played, of how many as far as is known.
     """
     sums = RewardSums(seats)
     portion = 0
     while sums.count < most and (not portion or sums.count < sums.needed(advantage, comparisons)):
         sums.add(draw(portion)[: most - sums.count])
         portion += 1
+        total = max(min(sums.needed(advantage, comparisons), most), sums.count)
+        told(sums.count, total)
     return sums.result(comparisons)
 
 
 def fairness_checks(
-    game: Game, advantage: float, most: int, seed: int, say: Callable[[str], None]
+    game: Game,
+    advantage: float,
+    most: int,
+    seed: int,
+    say: Callable[[str], None],
+    told: Told = untold,
 ) -> Iterator[Check]:
     """One check per side and player of the game that does not learn, the same in every seat."""
     entries = ["random", *game.scripted]
@@ -142,7 +157,8 @@ def fairness_checks(
             def of_side(portion: int, draw: Any = draw, side: Any = side) -> np.ndarray:
                 return draw(portion)[:, side]
 
-            result = compare_seats(of_side, len(side), advantage, most, comparisons)
+            count = partial(told, f"{game.seats} x {entry}, episodes")
+            result = compare_seats(of_side, len(side), advantage, most, comparisons, count)
             yield _check(game, side, entry, result, comparisons, advantage)
 
 

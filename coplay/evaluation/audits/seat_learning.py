@@ -58,9 +58,13 @@ def learning_checks(
     sides = [side for side in game.sides if len(side) > 1]
     limit = FALSE_ALARM / (len(METRICS) + 1) / max(len(sides), 1)
     rows = []
-    for folder, config in runs:
+    for number, (folder, config) in enumerate(runs, 1):
         seating = config.run.seating or "self-play"
-        watcher.say(f"training: {seating}, {config.run.seeds} seeds")
+        watcher.say(
+            f"training run {number} of {len(runs)}: {seating}, {config.run.seeds} seeds x "
+            f"{config.run.steps:,} steps"
+        )
+        watcher.work("training runs", number - 1, len(runs))
         if folder.read_summary() is None:
             Trainer(config, folder.path, watcher, resume=folder.exists()).run()
         rows.append(read_rows(folder.metrics_file))

@@ -104,6 +104,6 @@ def _chain(
     yield from game_checks(game, run.seed)
     yield from learner_checks(game, learner, run.copies, run.rollout, run.seed, parts)
     watcher.say("the same player in every seat")
-    yield from fairness_checks(game, advantage, episodes, run.seed, watcher.say)
+    yield from fairness_checks(game, advantage, episodes, run.seed, watcher.say, watcher.work)
     yield None
     yield from learning_checks(runs, game, among, watcher)

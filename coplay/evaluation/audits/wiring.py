@@ -25,6 +25,7 @@ from coplay.core.game import Game
 from coplay.core.group import decide
 from coplay.core.learner import Learner, LearnerState, init_learner
 from coplay.core.player import View
+from coplay.core.progress import Told, untold
 from coplay.core.trajectory import seat_keys
 from coplay.evaluation.audits.checks import Audit, Check
 from coplay.evaluation.audits.wiring_fields import coefficient_check, field_check
@@ -77,13 +78,15 @@ def audit_wiring(
     learns = with_defaults(config.learner, getattr(config.learner, "audit_defaults", {}))
     config = dataclasses.replace(config, learner=learns)
     checks = []
-    for check in wiring_checks(config, game, configuration):
+    for check in wiring_checks(config, game, configuration, watcher.work):
         watcher.say(f"{'passed' if check.passed else 'FAILED'}: {check.name}: {check.detail}")
         checks.append(check)
     return Audit(f"{config.player} on {config.game_name}", STAGES, tuple(checks))
 
 
-def wiring_checks(config: TrainConfig, game: Game, configuration: bool = True) -> Iterator[Check]:
+def wiring_checks(
+    config: TrainConfig, game: Game, configuration: bool = True, told: Told = untold
+) -> Iterator[Check]:
     """All checks in turn; see `audit_wiring`."""
     phase = plan_phases(config, game)[0]
     learner, parts = phase.learners[0], phase.parts[0]
@@ -99,7 +102,7 @@ def wiring_checks(config: TrainConfig, game: Game, configuration: bool = True) -
     yield data_check(learner, course, update)
     yield coefficient_check(learner, course.state, course.watched, learn_twice, quick)
     if configuration:
-        yield field_check(config, game, copies, steps)
+        yield field_check(config, game, copies, steps, told)
 
 
 def audit_size(config: TrainConfig) -> tuple[int, int]:

@@ -20,6 +20,7 @@ from coplay.core.errors import UserError
 from coplay.core.game import Game
 from coplay.core.group import Group, decide
 from coplay.core.learner import Learner, LearnerState, init_learner
+from coplay.core.progress import Told, untold
 from coplay.core.trajectory import seat_keys
 from coplay.evaluation.audits.checks import Check
 from coplay.matches.rollout import new_table, rollout, seat_views
@@ -116,7 +117,9 @@ def _with_unchecked(config: Any, path: list[str], value: Any) -> Any:
 # --- fields ------------------------------------------------------------------------------------
 
 
-def field_check(config: TrainConfig, game: Game, copies: int, steps: int) -> Check:
+def field_check(
+    config: TrainConfig, game: Game, copies: int, steps: int, told: Told = untold
+) -> Check:
     """Which fields change the program of playing and learning, and which are inert here."""
     phase = plan_phases(config, game)[0]
     learner, parts = phase.learners[0], phase.parts[0]
@@ -125,7 +128,8 @@ def field_check(config: TrainConfig, game: Game, copies: int, steps: int) -> Che
     inert: list[str] = []
     untried: list[str] = []
     fields = list(leaves(config.learner))
-    for field in fields:
+    for number, field in enumerate(fields):
+        told("fields of the configuration", number, len(fields))
         verdict = _tried(learner, field, game, base, copies, steps, parts)
         (untried if verdict is None else active if verdict else inert).append(field.path)
     detail = f"{len(active)} of {len(fields)} fields change the program"

@@ -10,6 +10,7 @@ import numpy as np
 from coplay.core.game import Game
 from coplay.core.group import Group
 from coplay.core.player import Player
+from coplay.core.progress import Told, untold
 from coplay.core.reading import read_json
 from coplay.evaluation.partners.behaviour import behaviour_of, feature_names
 from coplay.evaluation.partners.make import read_times
@@ -26,7 +27,9 @@ SLOW = "planners"
 """The family that is left out of the matrix, because its games take long."""
 
 
-def describe_pack(pack: Pack, episodes: int, seed: int, whole: bool = False) -> dict[str, Any]:
+def describe_pack(
+    pack: Pack, episodes: int, seed: int, whole: bool = False, told: Told = untold
+) -> dict[str, Any]:
     """A JSON object: the pack, and for each partner its reward and its steps in the game per
     episode, in games in which all seats are this partner.
 
@@ -58,7 +61,7 @@ def describe_pack(pack: Pack, episodes: int, seed: int, whole: bool = False) -> 
     chosen = [one.name for one in pack.partners if one.family != SLOW]
     found |= {"feature_names": list(feature_names(game)), "features": features, "matrix": None}
     if len(chosen) <= MOST_CROSSED:
-        rewards = cross(game, [players[name] for name in chosen], seed)
+        rewards = cross(game, [players[name] for name in chosen], seed, told)
         found["matrix"] = {"partners": chosen, "reward": rewards.tolist()}
     path = pack.folder / SELECTION
     responses = read_responses(pack)
@@ -79,10 +82,11 @@ def _among_its_kind(player: Player, game: Game, episodes: int, seed: int) -> dic
     return {"reward": float(match.reward.mean()), "steps": float(match.steps.mean())}
 
 
-def cross(game: Game, players: Sequence[Player], seed: int) -> np.ndarray:
+def cross(game: Game, players: Sequence[Player], seed: int, told: Told = untold) -> np.ndarray:
     """[one, others]: what a player gets per episode among others that are all the same."""
     found = np.zeros((len(players), len(players)))
     for row, column in np.ndindex(found.shape):
+        told("pairs of partners", row * len(players) + column, found.size)
         groups = (Group(players[row], (0,), True), *company_of(game, players[column]))
         found[row, column] = play_match(game, groups, CROSS_EPISODES, seed).reward[:, 0].mean()
     return found

@@ -240,6 +240,7 @@ def make_diverse(order: Order) -> FamilyData:
 
     weight, total = jnp.float32(config.diverse_weight), jnp.int32(blocks * BLOCK)
     for number in range(done, blocks):
+        order.watcher.work("diverse: blocks", number, blocks)
         state, returns = block(game, weight, total, key, state, jnp.int32(number * BLOCK))
         if (number + 1) % SAVE_EVERY == 0 or number + 1 == blocks:
             checkpoints.save(path, state, {"blocks": number + 1})

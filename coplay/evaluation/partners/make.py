@@ -131,7 +131,8 @@ def make_selfplay(order: Order) -> FamilyData:
     (fictitious co-play)."""
     config = order.config
     actors, hows = [], []
-    for steps in config.selfplay_steps:
+    for number, steps in enumerate(config.selfplay_steps):
+        order.watcher.work("selfplay: runs", number, len(config.selfplay_steps))
         settings = TrainConfig(
             player="ppo",
             game_name=order.game_name,

@@ -104,6 +104,7 @@ def short_responses(pack: Pack, found: Responder, watcher: Watcher) -> dict[str,
     trained = {}
     for number, partner in enumerate(pack.partners, 1):
         watcher.say(f"short response {number} of {len(pack.partners)}: {partner.name}")
+        watcher.work("short responses", number - 1, len(pack.partners))
         player = as_data(pack.player(partner.name, found.game))
         trained[partner.name] = found.trained("short", partner, player, found.config.short)
     return trained
@@ -113,6 +114,7 @@ def respond(pack: Pack, found: Responder, watcher: Watcher) -> dict[str, Respons
     """The best response to each partner of a pack, kept in its folder."""
     responses, networks = {}, []
     for number, partner in enumerate(pack.partners, 1):
+        watcher.work("best responses", number - 1, len(pack.partners))
         player = as_data(pack.player(partner.name, found.game))
         response, best = best_of(found, partner, player)
         responses[partner.name] = response

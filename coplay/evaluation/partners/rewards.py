@@ -60,6 +60,7 @@ def make_rewards(order: Order) -> FamilyData:
         key = jax.random.fold_in(jax.random.key(config.seed), 2000 + number)
         path = order.folder / "runs" / f"rewards-{number}.npz"
         order.watcher.say(f"partner {number + 1} of {len(weights)} of the family 'rewards'")
+        order.watcher.work("rewards: partners", number, len(weights))
         trained = train_kept(practice, game, jnp.asarray(mine), key, blocks, path)
         actors.append(trained.actor)
         names = ("the game's reward", *game.event_names)

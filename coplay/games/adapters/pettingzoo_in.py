@@ -12,6 +12,7 @@ from coplay.core.errors import UserError, how_to_install, unknown
 from coplay.core.loading import name_game
 from coplay.games.adapters.trusted import check_source
 from coplay.games.adapters.worker_game import WorkerConfig, WorkerGame, look_at_environment
+from coplay.games.adapters.workers.seats import turn_by_turn
 from coplay.games.adapters.workers.source import Source, accepts, parse_option
 
 FAMILY = "pettingzoo"
@@ -135,10 +136,6 @@ def _check_function(name: str, source: Source) -> None:
         source.resolve()
     except AttributeError:
         if source.function == USUAL and hasattr(module, "env"):
-            raise UserError(
-                f"{name} is a turn-by-turn environment without a parallel form; write a function "
-                "that returns pettingzoo.utils.conversions.aec_to_parallel(env), and name it as "
-                f"{FAMILY}:MODULE:FUNCTION"
-            ) from None
+            raise UserError(turn_by_turn(name, getattr(module, "raw_env", None))) from None
         public = [x for x in vars(module) if not x.startswith("_") and callable(vars(module)[x])]
         raise unknown(f"function of {source.module}", source.function, public) from None

@@ -241,15 +241,19 @@ def box(*shape: int, low: float = -1, high: float = 1, dtype: Any = np.float32) 
 def seated(seen: dict, actions: dict | None = None) -> tuple[Seats, Views, dict]:
     env = host_envs.Spaces(seen, actions or dict.fromkeys(seen, spaces.Discrete(2)))
     seats = read_seats(env, "odd")
-    views = Views(
+    views = new_views(seats)
+    SeatedEnv(env, seats).reset(3, views)
+    return seats, views, env.shown
+
+
+def new_views(seats: Seats) -> Views:
+    return Views(
         np.full((seats.count, *seats.planes), 1).astype(seats.plane_type),
         np.full((seats.count, seats.features), np.nan, np.float32),
         np.zeros((seats.count, seats.actions), bool),
         np.zeros(seats.count, bool),
         np.zeros(seats.global_state, np.float32),
     )
-    SeatedEnv(env, seats).reset(3, views)
-    return seats, views, env.shown
 
 
 def test_seats_of_different_sizes_are_padded_and_it_is_said() -> None:
@@ -316,8 +320,8 @@ BAD = [
     ("mpe2.simple_spread_v3", ("max_cycle=3",), "max_cycle"),
     ("mpe2.simple_spread_v3", ("max_cycles",), "NAME=VALUE"),
     ("mpe2.simple_spread_v3", ("continuous_actions=true",), "continuous_actions=False"),
-    ("mpe2.simple_spread_v3:env", (), "turn-by-turn"),
-    ("pettingzoo.classic.tictactoe_v3", (), "turn-by-turn"),
+    ("mpe2.simple_spread_v3:env", (), r"turn-by-turn.*pettingzoo\.utils\.aec_to_parallel\("),
+    ("pettingzoo.classic.tictactoe_v3", (), r"utils\.turn_based_aec_to_parallel\("),
     ("host_envs:litle", (), "did you mean 'little'"),
     ("host_envs:little", ("masks=1", "horizon=[]", "leave=5"), "cannot be made"),
     ("pettingzoo.test.example_envs.generated_agents_parallel_v0", (), "possible_agents"),
@@ -328,6 +332,22 @@ BAD = [
 def test_what_cannot_be_made_is_named(name: str, options: tuple, message: str) -> None:
     with pytest.raises(UserError, match=message):
         game_of(name, options)
+
+
+def test_who_waits_in_a_game_of_turns_has_one_action() -> None:
+    from pettingzoo.classic import tictactoe_v3
+    from pettingzoo.utils import turn_based_aec_to_parallel
+
+    env = turn_based_aec_to_parallel(tictactoe_v3.env())
+    seats = read_seats(env, "turns")
+    played, views = SeatedEnv(env, seats), new_views(seats)
+    played.reset(0, views)
+    assert views.legal.sum(axis=1).tolist() == [9, 1]
+    marks = [np.zeros(2, kind) for kind in (np.float32, bool, bool)]
+    over = [played.step(np.array([cell, cell]), views, *marks) for cell in (0, 3, 1, 4)]
+    assert views.legal.sum(axis=1).tolist() == [5, 1] and not any(over)
+    assert played.step(np.array([2, 0]), views, *marks)
+    assert marks[0].tolist() == [1, -1] and marks[1].all(), "three in a row"
 
 
 def test_callables_have_names() -> None:

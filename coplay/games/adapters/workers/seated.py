@@ -71,6 +71,7 @@ class SeatedEnv:
         views.planes[:], views.features[:] = 0, 0.0
         if self.seats.global_state:
             views.global_state[:] = self.env.global_state()
+        turn = self._turn()
         for i, seat in enumerate(self.seats.seats):
             given = observations.get(seat.agent)
             if given is None:
@@ -82,8 +83,18 @@ class SeatedEnv:
             if seat.masked:
                 given, mask = given["observation"], given["action_mask"]
             self._write_view(seat, given, views.planes[i], views.features[i])
-            if mask is not None and self.alive[i]:
+            if turn not in (None, seat.agent):
+                views.legal[i] = np.arange(self.seats.actions) == 0
+            elif mask is not None and self.alive[i]:
                 views.legal[i, : seat.actions] = self.checks.mask(seat, mask)
+
+    def _turn(self) -> str | None:
+        """Who acts where one acts at a time, as PettingZoo's `turn_based_aec_to_parallel` makes it;
+        None elsewhere. The others wait: they have one legal action, which the wrapper ignores."""
+        inner = getattr(self.env, "aec_env", None)
+        if inner is None or (inner.metadata or {}).get("is_parallelizable"):
+            return None
+        return inner.agent_selection if self.alive.any() else None
 
     def _write_view(self, seat: Seat, given: Any, planes: np.ndarray, features: np.ndarray) -> None:
         agent = seat.agent

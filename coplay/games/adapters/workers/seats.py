@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coplay.core.errors import UserError
+from coplay.core.errors import UserError, see
 
 IMAGE = 255  # the highest value of a picture in bytes; it is scaled to [0, 1]
 BYTES = ("bool", "int8", "uint8")  # kept as they are in planes; all else becomes float32
@@ -113,13 +113,22 @@ class Views(NamedTuple):
 # --- reading the spaces ------------------------------------------------------------------------
 
 
+def turn_by_turn(name: str, env: Any) -> str:
+    """What to say of an environment of turns, or of its class: which wrapper of PettingZoo makes it
+    parallel."""
+    parallel = (getattr(env, "metadata", None) or {}).get("is_parallelizable", False)
+    wrapper = "aec_to_parallel" if parallel else "turn_based_aec_to_parallel"
+    return (
+        f"{name} is a turn-by-turn environment: write a function that returns "
+        f"pettingzoo.utils.{wrapper}(env), and name it as pettingzoo:MODULE:FUNCTION"
+        + see("how-to/pettingzoo")
+    )
+
+
 def read_seats(env: Any, name: str) -> Seats:
     """The seats of an environment, or an error that says what it would need to have any."""
     if hasattr(env, "agent_iter"):
-        raise UserError(
-            f"{name} is a turn-by-turn environment: give a parallel one, e.g. by "
-            "pettingzoo.utils.conversions.aec_to_parallel(env)"
-        )
+        raise UserError(turn_by_turn(name, env))
     agents = getattr(env, "possible_agents", None)
     if not agents:
         raise UserError(

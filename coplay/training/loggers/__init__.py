@@ -1,0 +1,1 @@
+"""Other places that the rows of a run go to, by `--log`."""

@@ -1,0 +1,52 @@
+"""The Tab key, pressed in a real bash."""
+
+import shutil
+import subprocess
+from functools import cache
+
+import pytest
+
+from coplay.cli.completion import first_words, script
+from tools.docs.command_line import FIRST
+
+pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
+
+
+@cache
+def bash_script() -> str:
+    return script("bash")
+
+
+def completed(line: str) -> list[str]:
+    """What bash offers after a line; it ends with the word that is completed, perhaps empty."""
+    words = line.split(" ")
+    quoted = " ".join(f"'{word}'" for word in words)
+    asked = f"COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _coplay; echo ${{COMPREPLY[@]}}"
+    done = subprocess.run(
+        ["bash", "-c", f"{bash_script()}\n{asked}"], capture_output=True, text=True, check=True
+    )
+    assert not done.stderr
+    return done.stdout.split()
+
+
+def test_words_options_and_values() -> None:
+    assert completed("coplay tr") == ["train"]
+    assert {"ppo", "hop-plus", "mappo"} <= set(completed("coplay train "))
+    assert completed("coplay train mappo --memory.ki") == ["--memory.kind"]
+    assert completed("coplay train mappo --memory.kind ") == ["none", "gru", "lstm"]
+    assert "--search.simulations" in completed("coplay train hop-plus --search.")
+    assert completed("coplay train ppo --search.") == []
+    assert completed("coplay train ppo --game stag") == ["stag-hunt"]
+    assert completed("coplay audit w") == ["wiring"]
+    assert "--episodes" in completed("coplay play --seating ns,ns --ep")
+    assert "cleanrl-ppo" in completed("coplay train ppo --preset ")
+    assert completed("coplay bench --qu") == ["--quick"]
+
+
+def test_every_command_with_parts_is_completed() -> None:
+    assert set(FIRST) <= set(first_words()), "a line in first_words is missing"
+
+
+def test_zsh_reads_the_same_script() -> None:
+    assert script("zsh").endswith(bash_script())
+    assert script("zsh").startswith("autoload -U +X bashcompinit")
