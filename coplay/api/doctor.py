@@ -24,6 +24,7 @@ EXTRAS = {
     "jaxmarl": "JaxMARL's games: MPE, SMAX, Overcooked, …",
     "pettingzoo": "environments of PettingZoo, in worker processes",
     "web": "coplay serve: runs and seats in the browser",
+    "hub": "coplay export and import: players on the Hugging Face hub",
     "docs": "building this site",
     "dev": "running the tests",
 }
