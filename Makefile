@@ -2,7 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo demo-ppo test fast-tests test-all test-faults test-docs lint docs docs-serve results clean
+.PHONY: setup demo demo-ppo test fast-tests test-all test-faults test-docs test-oldest lint dist docs docs-serve \
+	results clean
 
 setup: .venv/ready
 
@@ -53,7 +54,19 @@ test-docs: setup
 test-faults: setup
 	$(BIN)/python -m pytest -s --numprocesses auto --maxprocesses 4 --dist worksteal -m faults
 
+# The lowest versions that pyproject.toml allows, in an environment of their own. JaxMARL needs newer ones.
+OLDEST := build/oldest/bin/python
+test-oldest:
+	test -x $(OLDEST) || $(PYTHON) -m venv build/oldest
+	$(OLDEST) -m pip install --quiet --constraint constraints-oldest.txt --editable '.[test,hub,mctx,pettingzoo,web]'
+	$(OLDEST) -m pytest --numprocesses 1 -m 'not slow and not docs and not faults'
+
+# Wheel and source archive in dist/, checked: what a release holds.
+dist: setup
+	$(BIN)/python -m tools.release
+
 lint: setup
+	$(BIN)/hadolint Dockerfile
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -70,4 +83,4 @@ results: setup
 	$(BIN)/python -m tools.docs.results
 
 clean:
-	rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from coplay.api.playing import replay as replay
     from coplay.api.playing import schelling as schelling
     from coplay.api.reporting import report as report
+    from coplay.api.sharing import export_player as export_player
+    from coplay.api.sharing import import_player as import_player
     from coplay.api.training import train as train
     from coplay.core.errors import UserError as UserError
     from coplay.core.game import Game as Game
@@ -73,9 +75,11 @@ _WHERE = {
     "compare": "coplay.api.evaluating",
     "cross_play": "coplay.api.playing",
     "episodes": "coplay.api.playing",
+    "export_player": "coplay.api.sharing",
     "from_pettingzoo": "coplay.games.adapters.pettingzoo_in",
     "Game": "coplay.core.game",
     "Group": "coplay.core.group",
+    "import_player": "coplay.api.sharing",
     "Insight": "coplay.core.player",
     "inspect": "coplay.api.models",
     "Learner": "coplay.core.learner",

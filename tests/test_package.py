@@ -4,12 +4,11 @@ import importlib.util
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
 import venv
-from collections.abc import Callable
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -18,10 +17,11 @@ from coplay.algorithms.hop.config import HOPConfig
 from coplay.core.config import leaves, with_fields
 from coplay.core.errors import UserError
 from coplay.core.version import VERSION
+from tools.release import copy_sources, package_files, wheel_faults
 
 HOME = Path(__file__).parents[1]
 PROJECT = tomllib.loads((HOME / "pyproject.toml").read_text())["project"]
-EXTRAS = ("mctx", "pettingzoo", "jaxmarl", "web")
+EXTRAS = ("mctx", "pettingzoo", "jaxmarl", "web", "hub")
 UNREACHABLE = (
     "No matching distribution",
     "Could not find a version",
@@ -38,7 +38,7 @@ BACKEND = next(
 def test_extras_are_no_dependencies() -> None:
     needed = " ".join(PROJECT["dependencies"])
     for name in EXTRAS:
-        assert name not in needed
+        assert f"{name}>" not in needed
         assert name in PROJECT["optional-dependencies"]
     everything = PROJECT["optional-dependencies"]["dev"][-1]
     assert all(name in everything for name in EXTRAS)
@@ -94,13 +94,17 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built from a copy of the sources, since a build leaves files beside them."""
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"
-    ignored: Callable = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(HOME / "coplay", source / "coplay", ignore=ignored)
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
-        shutil.copy(HOME / name, source)
+    source.mkdir()
+    copy_sources(source)
     run_pip(Path(sys.executable), "wheel", "--no-deps", "--wheel-dir", str(folder), str(source))
     (built,) = folder.glob("*.whl")
     return built
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as opened:
+        assert wheel_faults(opened.namelist(), package_files()) == []
 
 
 @pytest.mark.slow
@@ -122,7 +126,7 @@ def test_the_wheel_plays_a_game_without_extras(wheel: Path, tmp_path: Path) -> N
         for package in json.loads(output(python, "-m", "pip", "list", "--format", "json"))
     }
     assert "coplay" in installed
-    assert not installed & set(EXTRAS)
+    assert not installed & {*EXTRAS, "huggingface_hub"}
     coplay = home / "bin" / "coplay"
     seating = ("--seating", "ns,ns,nh,random")
     words = output(coplay, "play", *seating, "--episodes", "4", "--game", "stag-hunt", "--json")

@@ -1,4 +1,4 @@
-"""Whether runs, datasets, pretrained models and packs are as they were written."""
+"""Whether runs, players, datasets, pretrained models and packs are as they were written."""
 
 import os
 from pathlib import Path
@@ -10,15 +10,18 @@ from coplay.training.check import (
     PACK_PARTS,
     check_dataset,
     check_pack,
+    check_player,
     check_pretrained,
     check_run,
     holds_dataset,
     holds_pack,
+    holds_player,
     holds_pretrained,
     holds_run,
 )
 
 CHECKS = {
+    "player": FolderCheck(holds_player, check_player),
     "pack of partners": FolderCheck(holds_pack, check_pack, PACK_PARTS),
     "dataset": FolderCheck(holds_dataset, check_dataset),
     "pretrained model": FolderCheck(holds_pretrained, check_pretrained),

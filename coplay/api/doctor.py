@@ -26,6 +26,7 @@ EXTRAS = {
     "web": "coplay serve: runs and seats in the browser",
     "wandb": "metrics to Weights & Biases (--log wandb)",
     "mlflow": "metrics to MLflow (--log mlflow)",
+    "hub": "coplay export and import: players on the Hugging Face hub",
     "docs": "building this site",
     "dev": "running the tests",
 }

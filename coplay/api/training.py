@@ -130,6 +130,11 @@ def make_config(
 def resumed_config(folder: RunFolder, steps: int | None) -> TrainConfig:
     """The configuration of a run to go on with, perhaps with another total of steps."""
     config = folder.read_config()
+    if folder.card_file.exists():
+        raise UserError(
+            f"{folder.path} is an imported player without the state of its training: it cannot be "
+            f"resumed; a new run like it begins with --config {folder.config_file}"
+        )
     if steps is None or steps == config.run.steps:
         return config
     longer = dataclasses.replace(config, run=dataclasses.replace(config.run, steps=steps))

@@ -1,4 +1,4 @@
-"""coplay check: whether runs, datasets, pretrained models and packs are as they were written."""
+"""coplay check: whether runs, players, datasets, models and packs are as they were written."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,8 @@ class CheckArguments:
     Exit code 0: all are whole; 1: something is damaged or missing."""
 
     folders: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Folders of runs, datasets, pretrained models or packs, or folders that hold some."""
+    """Folders of runs, imported players, datasets, pretrained models or packs, or folders that hold
+    some."""
     json: bool = False
     """Print the findings as one JSON list on standard output."""
 

@@ -11,8 +11,8 @@ from coplay.cli.arguments import parse
 
 @dataclass(frozen=True)
 class ListArguments:
-    """What runs there are, how far, how good; and datasets, models, packs of partners, audits,
-    adaptations and comparisons beside them."""
+    """What runs there are, how far, how good; and imported players, datasets, models, packs of
+    partners, audits, adaptations and comparisons beside them."""
 
     folder: Annotated[Path, tyro.conf.Positional] = Path("runs")
     """Where to look, also in folders below it."""

@@ -74,6 +74,12 @@ COMMANDS = {
         "list [FOLDER]", "what runs there are, how far, how good; what else", "list_runs"
     ),
     "check": Command("check FOLDER …", "what is damaged, what can still be used", "check"),
+    "export": Command(
+        "export RUN", "a trained player as one small file, or on the hub", "export_player"
+    ),
+    "import": Command(
+        "import FILE", "a folder of a player that somebody exported", "import_player"
+    ),
     "compare": Command(
         "compare A B …", "runs beside each other: table, curves, intervals", "compare"
     ),

@@ -1,3 +1,3 @@
 """The version, in one place. Nothing is imported: `coplay --version` answers at once."""
 
-VERSION = "0.2.0"
+VERSION = "0.3.0"

@@ -17,6 +17,7 @@ from coplay.reports.results import (
     run_overview,
 )
 from coplay.training.run import RunFolder
+from coplay.training.shared_players import card_line, read_imported
 
 Overview = dict[str, Any]
 
@@ -49,6 +50,11 @@ def _pack(folder: Path) -> tuple[str, str]:
     return _game(about, where), f"{len(partners)} partners: {', '.join(families)}"
 
 
+def _player(folder: Path) -> tuple[str, str]:
+    card = read_imported(folder)
+    return str(card["seated"].get("game")), card_line(card)
+
+
 def _audit(folder: Path) -> tuple[str, str]:
     where, about = str(folder / "audit.json"), read_json(folder / "audit.json")
     verdict = read_field(about, "verdict", str, where)
@@ -76,6 +82,7 @@ def _game(about: dict[str, Any], where: str) -> str:
 
 
 KINDS = {
+    "player": FolderKind("card.json", _player),
     "dataset": FolderKind("about.json", _dataset),
     "model": FolderKind("config.json", _model),
     "pack of partners": FolderKind("pack.json", _pack),
@@ -84,7 +91,7 @@ KINDS = {
     "comparison": FolderKind("comparison.json", _comparison),
 }
 """Words -> how it is known. Runs are told apart from models by what `config.json` says."""
-WHOLE = ("run", "dataset", "model")
+WHOLE = ("run", "dataset", "model", "player")
 """Kinds that hold nothing that is listed by itself."""
 
 
@@ -106,7 +113,7 @@ def overviews(folder: Path) -> list[Overview]:
 
 def kind_of(folder: Path, names: list[str]) -> str | None:
     """What a folder with these files holds; None: nothing that is known."""
-    if "config.json" in names:
+    if "config.json" in names and KINDS["player"].file not in names:
         return "model" if _says_part(folder) else "run"
     return next((name for name, kind in KINDS.items() if kind.file in names), None)
 

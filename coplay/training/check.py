@@ -1,4 +1,4 @@
-"""What `coplay check` looks at in runs, datasets, pretrained models and packs."""
+"""What `coplay check` looks at in runs, players, datasets, pretrained models and packs."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ from coplay.training.partner_packs import FAMILIES, is_pack, read_pack
 from coplay.training.partner_responses import ARRAYS, FIGURES, read_responses
 from coplay.training.pretrained import MODELS
 from coplay.training.records import HISTORY, is_row
-from coplay.training.run import RunFolder
+from coplay.training.run import RunFolder, load_run
+from coplay.training.shared_players import read_imported
 
 OF_A_RUN = (
     *("config.json", "summary.json", "index.html", "replay.html"),
@@ -121,6 +122,23 @@ def _usable_run(report: FolderReport, folder: RunFolder, good: list[Path]) -> st
     if folder.summary_file.exists() and report.state("summary.json") != "damaged":
         words.append("the summary")
     return f"{', '.join(words)}; --resume goes on from step {step}"
+
+
+# --- players that were imported ----------------------------------------------------------------
+
+
+def holds_player(folder: Path) -> bool:
+    return RunFolder(folder).card_file.exists()
+
+
+def check_player(path: Path) -> FolderReport:
+    """A player that was imported: its files, and whether it can be loaded."""
+    report = FolderReport(path, "player")
+    names = ("config.json", "summary.json", "card.json")
+    check_manifest(
+        report, lambda name: name in names or name.startswith(("checkpoints/", "began_with/"))
+    )
+    return _loaded(report, "checkpoints", lambda: (read_imported(path), load_run(path).states))
 
 
 # --- datasets, pretrained models and packs -----------------------------------------------------

@@ -7,7 +7,7 @@ program. Every entry carries a checksum, so a damaged file is noticed.
 import json
 import math
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -55,10 +55,19 @@ def _names(tree: Any) -> list[str]:
     return [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(tree)]
 
 
+def named_arrays(tree: Any) -> dict[str, np.ndarray]:
+    """Name of its place in a tree -> array, as it is saved."""
+    leaves = [jax.random.key_data(x) if _is_key(x) else x for x in jax.tree.leaves(tree)]
+    return {name: np.asarray(x) for name, x in zip(_names(tree), leaves, strict=True)}
+
+
 def save(path: Path, tree: Any, note: dict[str, Any]) -> None:
     """Write the arrays of `tree` and a note of plain values, whole or not at all."""
-    leaves = [jax.random.key_data(x) if _is_key(x) else x for x in jax.tree.leaves(tree)]
-    arrays = {name: np.asarray(x) for name, x in zip(_names(tree), leaves, strict=True)}
+    save_named(path, named_arrays(tree), note)
+
+
+def save_named(path: Path, arrays: Mapping[str, np.ndarray], note: dict[str, Any]) -> None:
+    """Write arrays by their names and a note of plain values, whole or not at all."""
     text = np.frombuffer(json.dumps({"coplay": VERSION} | note).encode(), np.uint8)
     with replacing(path) as temporary, open(temporary, "wb") as file:
         np.savez(file, **{NOTE: text}, **arrays)  # type: ignore[arg-type]
@@ -74,7 +83,7 @@ def load(path: Path, like: Any, part: str = "") -> tuple[Any, dict[str, Any]]:
         note = _note(archive)
         saved = [name for name in archive.forms if name != NOTE]
         places = {name.removeprefix(part): name for name in saved if name.startswith(part)}
-        wanted = _forms(like)
+        wanted = named_forms(like)
         if "coplay" not in note and len(wanted) == len(places):
             # Version 0.1 wrote the same arrays in the same order, some under other names.
             places = dict(zip(wanted, places.values(), strict=True))
@@ -87,6 +96,17 @@ def load(path: Path, like: Any, part: str = "") -> tuple[Any, dict[str, Any]]:
         for array, expected in zip(arrays, jax.tree.leaves(like), strict=True)
     ]
     return jax.tree.unflatten(jax.tree.structure(like), leaves), note
+
+
+def load_named(
+    path: Path, wanted: Mapping[str, Form], partly: bool = False
+) -> dict[str, np.ndarray]:
+    """These arrays by their names; an error if a file holds more, unless it is read `partly`."""
+    with _opened(path) as archive:
+        saved = [name for name in archive.forms if name != NOTE]
+        places = {name: name for name in saved if name in wanted or not partly}
+        _check_fits(archive, places, dict(wanted))
+        return {name: archive.read(name) for name in wanted}
 
 
 def load_note(path: Path) -> dict[str, Any]:
@@ -151,7 +171,7 @@ def _note(archive: Archive) -> dict[str, Any]:
     return note
 
 
-def _forms(like: Any) -> dict[str, Form]:
+def named_forms(like: Any) -> dict[str, Form]:
     """Name -> form of the arrays of a tree, those of random keys as they are saved."""
     plain = [
         jax.eval_shape(jax.random.key_data, x) if _is_key(x) else x for x in jax.tree.leaves(like)

@@ -137,13 +137,18 @@ def copy_pretrained(source: Path, copy: Path) -> None:
             copy_file(source / name, copy / name)
 
 
-def load_goals(folder: Path) -> tuple[GoalModel, Any]:
-    """A pretrained goal model, and what its folder says about it."""
+def goals_like(folder: Path) -> tuple[Any, Pretrained]:
+    """The shapes of a pretrained goal model, and what its folder says about it."""
     about = read_pretrained(folder, "goals", PretrainedGoalsConfig)
     game = about.made_game
-    like = jax.eval_shape(
+    return jax.eval_shape(
         lambda key: GoalModel(about.model, view_shape(game), game.seats, key), jax.random.key(0)
-    )
+    ), about
+
+
+def load_goals(folder: Path) -> tuple[GoalModel, Any]:
+    """A pretrained goal model, and what its folder says about it."""
+    like, about = goals_like(folder)
     return load_weights(folder, like), about
 
 
@@ -153,11 +158,16 @@ def fresh_world(game: Game, config: WorldModelConfig, seed: int) -> WorldModel:
     return new_world_model(config, planes, game.seats, game.actions, jax.random.key(seed))
 
 
-def load_world(folder: Path) -> tuple[WorldModel, Any]:
-    """A pretrained world model, and what its folder says about it."""
+def world_like(folder: Path) -> tuple[Any, Pretrained]:
+    """The shapes of a pretrained world model, and what its folder says about it."""
     about = read_pretrained(folder, "world-model", WorldModelConfig)
     game = about.made_game
-    like = jax.eval_shape(lambda: fresh_world(game, about.model, 0))
+    return jax.eval_shape(lambda: fresh_world(game, about.model, 0)), about
+
+
+def load_world(folder: Path) -> tuple[WorldModel, Any]:
+    """A pretrained world model, and what its folder says about it."""
+    like, about = world_like(folder)
     return load_weights(folder, like), about
 
 
@@ -166,6 +176,12 @@ MODELS: dict[str, Callable[[Path], tuple[Any, Any]]] = {
     "world_model.from": load_world,
 }
 """The field of a learner's configuration that names a folder -> what loads it."""
+
+SHAPES: dict[str, Callable[[Path], tuple[Any, Pretrained]]] = {
+    "goals.from": goals_like,
+    "world_model.from": world_like,
+}
+"""The same field -> the shapes of the model in a folder, of which only the description is read."""
 
 
 def load_models(config: Any, game: Game) -> dict[str, Any]:

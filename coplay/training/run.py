@@ -32,7 +32,7 @@ from coplay.nn.networks import ViewShape, view_shape
 from coplay.training import checkpoints
 from coplay.training.config import TrainConfig
 from coplay.training.learners import plan_learners, plan_seatings
-from coplay.training.partner_packs import pack_checksum
+from coplay.training.partner_packs import is_pack, pack_checksum
 from coplay.training.pretrained import copy_pretrained, load_models
 from coplay.training.records import read_rows
 from coplay.training.seating import is_learner, is_run, unknown_names
@@ -74,6 +74,11 @@ class RunFolder:
         return self.path / "replay.html"
 
     @property
+    def card_file(self) -> Path:
+        """What a player that was imported says about itself; no run that was trained has one."""
+        return self.path / "card.json"
+
+    @property
     def page_file(self) -> Path:
         return self.path / "index.html"
 
@@ -109,7 +114,7 @@ class RunFolder:
         """Also copies the pretrained models that the run begins with (`pretrained` of a learner's
         configuration), so that the run can be moved and they may be deleted."""
         for path in getattr(config.learner, "pretrained", ()):
-            source, copy = get_field(config.learner, path), self._copy(path)
+            source, copy = get_field(config.learner, path), self.model_folder(path)
             if source and not (self.exists() and copy.exists()):
                 copy_pretrained(Path(source), copy)
         for path in _named_paths(config):
@@ -129,7 +134,7 @@ class RunFolder:
 
     def keep_model(self, path: str, source: Path) -> None:
         """Copy a model that the run begins with, for the field at `path`."""
-        copy_pretrained(source, self._copy(path))
+        copy_pretrained(source, self.model_folder(path))
 
     def partners(self) -> dict[str, str] | None:
         """The pack that the run is trained with, as {"path", "checksum"}; None: with none."""
@@ -150,7 +155,7 @@ class RunFolder:
             )
         return now
 
-    def _copy(self, path: str) -> Path:
+    def model_folder(self, path: str) -> Path:
         """Where the run keeps the model that the field at `path` names, such as goals.from."""
         return self.path / "began_with" / path.partition(".")[0]
 
@@ -179,7 +184,7 @@ class RunFolder:
         folder. Pretrained models are its own copies, of which only the shapes matter now, and what
         else it took over (`taken_over`) is in its checkpoints."""
         learner = config.learner
-        own = {path: str(self._copy(path)) for path in getattr(learner, "pretrained", ())}
+        own = {path: str(self.model_folder(path)) for path in getattr(learner, "pretrained", ())}
         own = {path: copy for path, copy in own.items() if Path(copy).exists()}
         taken = {path: "" for path in getattr(learner, "taken_over", ())}
         return dataclasses.replace(config, learner=with_fields(learner, own | taken))
@@ -284,7 +289,11 @@ class Run:
 
     @property
     def entries(self) -> list[str]:
-        """[seat] the seating at the end of the run, with its own path in the seats that learned."""
+        """[seat] the seating at the end of the run, with its own path in the seats that learned; in
+        all seats if it learned with partners that are not here."""
+        pack = self.config.seated_partners
+        if pack and not is_pack(pack):
+            return [str(self.folder.path)] * self.game.seats
         last = plan_seatings(self.config, self.game)[-1][1]
         return [str(self.folder.path) if is_learner(entry) else entry for entry in last]
 
@@ -445,7 +454,7 @@ def load_learners(
 ) -> tuple[tuple[Any, ...], tuple[Learner, ...]]:
     """The states of a run's learners, [seed, ...], from its last (or best) checkpoint."""
     learners = tuple(plan_learners(config, game).values())
-    shapes = tuple(_shapes(learner, config, game) for learner in learners)
+    shapes = tuple(learner_shapes(learner, config, game) for learner in learners)
     saved = folder.checkpoints()
     if best and saved.best.exists():
         try:
@@ -457,7 +466,7 @@ def load_learners(
     return states, learners
 
 
-def _shapes(learner: Learner, config: TrainConfig, game: Game) -> Any:
+def learner_shapes(learner: Learner, config: TrainConfig, game: Game) -> Any:
     """The shapes of a learner's state, with the [seed] axis of a run."""
     parts = load_models(learner.config, game)
     one = jax.eval_shape(

@@ -17,7 +17,7 @@ def test_it_names_versions_devices_and_optional_parts(capsys: Any) -> None:
     assert found["problem"] is None and found["coplay"] == VERSION
     assert found["devices"][0].startswith("cpu") and found["versions"]["jax"]
     assert found["optional"]["dev"]["installed"], "tests run"
-    assert "pytest" in doctor.requirements("dev") and "pytest" not in doctor.requirements("mctx")
+    assert "mctx" in doctor.requirements("mctx") and "ruff" not in doctor.requirements("mctx")
 
 
 def test_a_missing_part_says_how_to_get_it(

@@ -1,4 +1,4 @@
-"""A flipped bit in any file of a run, dataset, model or pack: reported, or shown to be harmless."""
+"""A flipped bit in any file of a run, player, dataset, model or pack: reported, or harmless."""
 
 import random
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ import pytest
 
 from coplay.api.checking import CHECKS, check
 from coplay.api.models import collect, pretrain
+from coplay.api.sharing import export_player, import_player
 from coplay.api.training import train
 from coplay.cli.main import run
 from coplay.core.lock import LOCK
@@ -61,7 +62,10 @@ def folders() -> Iterator[dict[str, Path]]:
         pretrain("goals", folder / "data", folder / "model", quiet=True, epochs=1)
         order = ["--families", "rules", "--rules", "3", "--out", str(folder / "pack")]
         assert run(["partners", "make", *order]) == 0
+        export_player(folder / "run", folder / "run.player.npz")
+        import_player(folder / "run.player.npz", folder / "player")
         found = {
+            "player": "player",
             "run": "run",
             "dataset": "data",
             "pretrained model": "model",
@@ -78,7 +82,10 @@ def test_every_kind_of_folder_is_flipped(folders: dict[str, Path]) -> None:
 @pytest.mark.faults
 @pytest.mark.parametrize(
     "kind, flips",
-    [("run", 1400), ("dataset", 300), ("pretrained model", 300), ("pack of partners", 100)],
+    [
+        *(("run", 1400), ("dataset", 300), ("pretrained model", 300), ("pack of partners", 100)),
+        ("player", 200),
+    ],
 )
 def test_no_flip_is_silent(folders: dict[str, Path], kind: str, flips: int) -> None:
     harmless = flip_and_check(folders[kind], flips, seed=1)

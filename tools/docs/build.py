@@ -71,7 +71,8 @@ def link(page: Path, source: Path, pages: Path, docs: Path) -> None:
         meant = (source.parent / path).resolve()
         if meant.is_relative_to(docs):
             there = pages / meant.relative_to(docs)
-            if there.suffix == ".ipynb" and there.stem != page.stem:  # not the download
+            # A page's own notebook is a download.
+            if there.suffix == ".ipynb" and there.with_suffix(".md") != page:
                 there = there.with_suffix(".md")
         elif meant.is_file():
             there = pages / "files" / meant.relative_to(HOME)

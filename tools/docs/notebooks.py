@@ -19,6 +19,8 @@ ROOT = Path(__file__).parents[2]
 TUTORIALS = ROOT / "docs" / "tutorials"
 TIME_LIMIT = 1800
 """Seconds that one cell may take, on a busy machine."""
+DOWNLOAD = "[Download this page as a notebook]({}) and run it yourself."
+DOWNLOAD_ZH = "[下载本页的 notebook]({}) 并自己运行。"
 PICTURES = {"image/png": "png", "image/gif": "gif", "image/jpeg": "jpg"}
 """Type of an output -> ending of its file, the preferred type first."""
 
@@ -108,7 +110,8 @@ def write_page(notebook: Path, page: Path) -> list[Path]:
         copy.write_bytes(notebook.read_bytes())
     pictures = page.with_name(f"{page.stem}_files")
     text, files = _markdown(read(notebook), pictures.name)
-    link = f"[Download this page as a notebook]({notebook.name}) and run it yourself."
+    words = DOWNLOAD_ZH if page.parent.name == "zh" else DOWNLOAD
+    link = words.format(notebook.name)
     heading, _, rest = text.partition("\n")
     page.write_text(f"{heading}\n\n{link}\n{rest}")
     for name, data in files.items():

@@ -15,6 +15,7 @@ GROUPS = {
         *("adapt", "compare", "report"),
         *("audit_seats", "audit_wiring", "check", "doctor"),
     ],
+    "Share a player": ["export_player", "import_player"],
     "Packs of partners": ["make_partners", "select_partners", "show_partners"],
     "Models of others and of the world": ["collect", "pretrain", "inspect"],
     "Games and players at hand": [

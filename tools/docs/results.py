@@ -34,7 +34,7 @@ def read_results(folder: Path) -> dict[str, dict[str, Any]]:
 
 def pages() -> list[Path]:
     """The pages that may show results."""
-    return [HOME / "README.md", *sorted((HOME / "docs").rglob("*.md"))]
+    return [HOME / "README.md", HOME / "README.zh.md", *sorted((HOME / "docs").rglob("*.md"))]
 
 
 def filled(text: str, results: Mapping[str, Mapping[str, Any]]) -> str:

@@ -54,7 +54,7 @@ def first_sentence(page: Path) -> str:
         text = " ".join(paragraph.split())
         if text and text[0] not in "#!|<-*>:[{$":
             plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)
-            return re.split(r"(?<=[.?!])\s|:$", plain)[0]
+            return re.split(r"(?<=[.?!])\s|(?<=。)|:$", plain)[0]
     return ""
 
 

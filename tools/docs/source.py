@@ -71,7 +71,10 @@ def docs_pages() -> list[Path]:
 
 def all_pages() -> list[Path]:
     """All written pages: those of the site, and those that stand beside the code."""
-    beside = ("README.md", "CONTRIBUTING.md", "benchmarks/README.md", "examples/README.md")
+    beside = (
+        *("README.md", "README.zh.md", "CONTRIBUTING.md"),
+        *("benchmarks/README.md", "examples/README.md"),
+    )
     return [*(HOME / name for name in beside if (HOME / name).exists()), *docs_pages()]
 
 

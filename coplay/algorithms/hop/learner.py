@@ -78,6 +78,7 @@ class HOP(SetLearner):
     strangers: bool = eqx.field(static=True, default=False)
 
     play_fields = HOPConfig.play_fields
+    training_only = ("optimiser", "replay", "filled")
 
     @property
     def settings(self) -> HOPConfig:

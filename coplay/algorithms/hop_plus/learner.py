@@ -57,6 +57,11 @@ class HopPlus(SetLearner):
     config: HopPlusConfig = eqx.field(static=True)
 
     play_fields = HopPlusConfig.play_fields
+    training_only = (
+        *PPO.training_only,
+        *("goals_optimiser", "world_optimiser", "chunks", "transitions"),
+        *("chunk_count", "transition_count"),
+    )
 
     @classmethod
     def made(cls, **fields: Any) -> Learner:

@@ -53,6 +53,8 @@ class MAPPO(sets.SetLearner):
 
     config: MAPPOConfig = eqx.field(static=True)
 
+    training_only = ("optimisers",)
+
     @property
     def hypernetwork(self) -> Hypernetwork | None:
         """What makes the contexts of the actor's weights; None: nothing does."""

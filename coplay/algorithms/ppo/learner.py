@@ -79,6 +79,7 @@ class PPO(sets.SetLearner):
     config: PPOConfig = eqx.field(static=True)
 
     meets_partners = True
+    training_only = ("actor_optimiser", "critic_optimiser", "model_optimiser")
 
     @property
     def declared_inputs(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 from coplay.core.errors import UserError
 from coplay.core.game import Game
 from coplay.core.loading import refuse_elsewhere
-from coplay.core.reading import read_json
+from coplay.core.reading import read_field, read_json
 from coplay.evaluation.adaptation.scores import References
 from coplay.matches.statistics import iqm
 from coplay.training.partner_packs import (
@@ -68,6 +68,16 @@ class Known(NamedTuple):
     partners: frozenset[str] = frozenset()
 
 
+def _told(folder: RunFolder) -> Known | None:
+    """What the card of an imported player says of the partners it was trained with, if anything."""
+    where, card = str(folder.card_file), read_json(folder.card_file)
+    if "met" not in card:
+        return None
+    met = read_field(card, "met", dict, where)
+    families, partners = (read_field(met, name, list, where) for name in Known._fields)
+    return Known(frozenset(map(str, families)), frozenset(map(str, partners)))
+
+
 def known_to(focal: str) -> Known:
     """What the run of a focal player says of the partners it was trained with."""
     folder = RunFolder(Path(focal.split("@")[0]))
@@ -77,6 +87,8 @@ def known_to(focal: str) -> Known:
     # HOP's personas are partners that want certain events.
     personas = {"rewards"} if about.get("player") == "hop" else set()
     unsaid = Known(frozenset({*TRAINING_FAMILIES, *personas}))
+    if folder.card_file.exists():
+        return _told(folder) or unsaid
     stated = about.get("partners")
     if not isinstance(stated, dict) or not isinstance(stated.get("path"), str):
         return unsaid
