@@ -76,7 +76,8 @@ class SmallHub(BaseHTTPRequestHandler):
 def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[dict[str, bytes]]:
     """The files of a hub that runs here."""
     pytest.importorskip("huggingface_hub")
-    SmallHub.files = files = {}
+    files: dict[str, bytes] = {}
+    SmallHub.files = files
     with ThreadingHTTPServer(("127.0.0.1", 0), SmallHub) as running:
         threading.Thread(target=running.serve_forever, daemon=True).start()
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{running.server_port}")
