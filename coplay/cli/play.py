@@ -104,19 +104,22 @@ def play_cross(given: PlayArguments, game: Any) -> int:
     from coplay.core.compilation import use_cache
     from coplay.evaluation.cross_play import cross_play
     from coplay.reports.cross_play import check_picture, print_cross_play, write_heat_map
+    from coplay.reports.progress import ProgressLine
 
     if given.out is not None:
         check_picture(given.out)
     use_cache()
-    result = cross_play(
-        game,
-        given.cross,
-        given.episodes,
-        given.seed,
-        given.copies,
-        given.greedy,
-        lambda text: print(text, file=sys.stderr),
-    )
+    with ProgressLine(transient=True) as progress:
+        result = cross_play(
+            game,
+            given.cross,
+            given.episodes,
+            given.seed,
+            given.copies,
+            given.greedy,
+            progress.say,
+            progress.work,
+        )
     if given.out is not None:
         write_heat_map(given.out, result)
         print(f"wrote {given.out}", file=sys.stderr)

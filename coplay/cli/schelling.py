@@ -43,6 +43,7 @@ def run(arguments: list[str]) -> int:
     from coplay.evaluation.schelling import schelling
     from coplay.games.registry import game_parts
     from coplay.reports.cross_play import check_picture
+    from coplay.reports.progress import ProgressLine
     from coplay.reports.schelling import draw_schelling, print_schelling
 
     game_name = option(arguments, "game") or "cleanup"
@@ -52,15 +53,17 @@ def run(arguments: list[str]) -> int:
     if given.out is not None:
         check_picture(given.out)
     use_cache()
-    result = schelling(
-        game_type(given.game),
-        given.cooperator,
-        given.defector,
-        given.episodes,
-        given.seed,
-        given.copies,
-        lambda text: print(text, file=sys.stderr),
-    )
+    with ProgressLine(transient=True) as progress:
+        result = schelling(
+            game_type(given.game),
+            given.cooperator,
+            given.defector,
+            given.episodes,
+            given.seed,
+            given.copies,
+            progress.say,
+            progress.work,
+        )
     if given.out is not None:
         draw_schelling(given.out, result)
         print(f"wrote {given.out}", file=sys.stderr)

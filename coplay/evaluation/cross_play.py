@@ -14,6 +14,7 @@ from coplay.core.errors import UserError
 from coplay.core.game import Game
 from coplay.core.group import group_players
 from coplay.core.player import Player
+from coplay.core.progress import Told, untold
 from coplay.matches.match import Match, play_match
 from coplay.training.players import make_player
 from coplay.training.run import RunFolder, load_players
@@ -66,6 +67,7 @@ def cross_play(
     copies: int | None = None,
     greedy: bool = False,
     say: Callable[[str], None] = lambda text: None,
+    told: Told = untold,
 ) -> CrossPlay:
     """Everyone with everyone; each cell has `episodes` episodes, rounded up to equally many for
     every seat of the focal player. `copies` as in `play_match`.
@@ -84,6 +86,7 @@ def cross_play(
     for row, column in np.ndindex(size):
         if column == 0:
             say(f"{names[row]}: meets {len(names)} players")
+        told("pairs", row * len(names) + column, len(names) ** 2)
         matches = []
         for seat in range(game.seats):
             seating = [*players[column]]

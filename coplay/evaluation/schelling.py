@@ -13,6 +13,7 @@ import numpy as np
 from coplay.core.errors import UserError
 from coplay.core.game import Game
 from coplay.core.group import group_players
+from coplay.core.progress import Told, untold
 from coplay.matches.match import play_match
 from coplay.training.players import make_player
 
@@ -48,6 +49,7 @@ def schelling(
     seed: int = 0,
     copies: int | None = None,
     say: Callable[[str], None] = lambda text: None,
+    told: Told = untold,
 ) -> Schelling:
     """Play with every number of cooperators. cooperator, defector: entries of a seating; unless
     said, the game's first scripted player cooperates and its second one defects.
@@ -70,6 +72,7 @@ def schelling(
     means, errors = np.full((2, 2, seats), np.nan)
     for number in range(seats + 1):
         say(f"{number} x {cooperator}, {seats - number} x {defector}")
+        told("numbers of cooperators", number, seats + 1)
         groups = group_players([kind] * number + [greedy] * (seats - number))
         reward = play_match(game, groups, episodes, seed + number, copies).reward
         # Seen by one of the cooperators, one other less cooperates.
