@@ -30,7 +30,7 @@ def test_every_preset_is_a_configuration_in_which_every_field_acts(name: str, pl
         make, config=config.learner, shape=shape, game_seats=3, seats=seats, active=seats
     )
     learner.check_rollout(config.run.rollout)
-    assert config.run.copies % config.learner.minibatches == 0
+    assert config.run.copies % getattr(config.learner, "minibatches", 1) == 0
 
 
 def test_options_override_a_preset() -> None:
