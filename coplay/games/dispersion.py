@@ -186,7 +186,8 @@ class Dispersion(Game):
             pen.ellipse(thing.x * cell, thing.y * cell, half, half, FOOD)
         for seat, player in enumerate(layout.players):
             assert player is not None
-            pen.disc(*(length * cell for length in player), seat)
+            x, y, radius = (length * cell for length in player)
+            pen.disc(x, y, radius, seat)
         return pen.picture()
 
     def text(self, state: DispersionState) -> str:

@@ -47,8 +47,9 @@ class Attention(eqx.Module):
     ) -> Float[Array, "*batch asking width"]:
         """What was heard."""
         given = (self.query(mine), self.key(all_), self.value(all_))
-        heads = zip(*(jnp.split(x, self.heads, axis=-1) for x in given), strict=True)
-        taken = [_attended(*head, heard) for head in heads]
+        queries, keys, values = (jnp.split(x, self.heads, axis=-1) for x in given)
+        heads = zip(queries, keys, values, strict=True)
+        taken = [_attended(query, key, value, heard) for query, key, value in heads]
         return self.out(taken[0] if len(taken) == 1 else jnp.concatenate(taken, axis=-1))
 
 

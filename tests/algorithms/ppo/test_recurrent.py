@@ -204,8 +204,8 @@ def test_the_update_sees_what_acting_saw(keep: bool, parameters: str, kind: str)
 
 def test_sequences_cut_gradients_and_nothing_else() -> None:
     shape, key = ViewShape((0, 0, 0), 2, 3), jax.random.key(0)
-    options = {"hidden": (4,), "channels": (), "activation": "tanh", "head_scale": 1.0}
-    network = GRUNetwork(shape, 3, UNITS, key=key, kind="lstm", **options)  # type: ignore[arg-type]
+    options: Any = {"hidden": (4,), "channels": (), "activation": "tanh", "head_scale": 1.0}
+    network = GRUNetwork(shape, 3, UNITS, key=key, kind="lstm", **options)
     view, memory = jax.random.normal(key, (1, 6, 1, 2)), jnp.ones((1, 1, 2 * UNITS))
     cleared, alive = jnp.zeros((1, 6, 1), bool), jnp.ones((1, 6, 1), bool)
 
