@@ -19,6 +19,7 @@ from coplay.games.diagnostic import (
     Identity,
     IdentityConfig,
 )
+from coplay.games.dispersion import Dispersion, DispersionConfig
 from coplay.games.foraging import Foraging, ForagingConfig, foraging_parts
 from coplay.games.harvest import Harvest, HarvestConfig
 from coplay.games.matrix import matrix_parts
@@ -37,6 +38,7 @@ GAMES: dict[str, tuple[type, type[Game]]] = {
     Identity.name: (IdentityConfig, Identity),
     HiddenTarget.name: (HiddenTargetConfig, HiddenTarget),
     HiddenKind.name: (HiddenKindConfig, HiddenKind),
+    Dispersion.name: (DispersionConfig, Dispersion),
 }
 """name -> (configuration, game): `GAMES[name][1](GAMES[name][0](...))` makes the game."""
 

@@ -33,6 +33,14 @@ def uniform_policy(legal: Bool[Array, "*batch action"]) -> Float[Array, "*batch 
     return jnp.where(legal, -jnp.log(number), ILLEGAL)
 
 
+def mixed(
+    log_probs: Float[Array, "*batch action"], legal: Bool[Array, "*batch action"], share: float
+) -> Float[Array, "*batch action"]:
+    """Log-probabilities of acting by chance in this share of all cases, and else by `log_probs`."""
+    chance = uniform_policy(legal) + jnp.log(share)
+    return jnp.where(legal, jnp.logaddexp(log_probs + jnp.log1p(-share), chance), ILLEGAL)
+
+
 def greedy(
     logits: Float[Array, "*batch action"], legal: Bool[Array, "*batch action"]
 ) -> Float[Array, "*batch action"]:

@@ -10,20 +10,25 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from coplay.nn.layer_norm import LayerNorm, LayerNormNetwork
 from coplay.nn.layers import Activation, Linear
 from coplay.nn.networks import ViewShape
-from coplay.nn.recurrent_cells import Cell
+from coplay.nn.recurrent_cells import Cell, Window
 
 
 class Attention(eqx.Module):
-    """What an agent takes from all agents: softmax(q·k / √width) v, of those that are heard."""
+    """What an agent takes from all agents: softmax(q·k / √size) v, of those that are heard.
+
+    heads: each looks at a part of the width, `size` numbers, with weights of its own.
+    """
 
     query: Linear
     key: Linear
     value: Linear
     out: Linear
+    heads: int = eqx.field(static=True)
 
-    def __init__(self, width: int, key: PRNGKeyArray):
+    def __init__(self, width: int, heads: int, key: PRNGKeyArray):
         keys = jax.random.split(key, 4)
         self.query, self.key, self.value, self.out = (Linear(width, width, k, 1.0) for k in keys)
+        self.heads = heads
 
     def __call__(
         self,
@@ -32,11 +37,60 @@ class Attention(eqx.Module):
         heard: Bool[Array, "*batch asking agent"],
     ) -> Float[Array, "*batch asking width"]:
         """`mine` with what was heard added; nothing is added where nobody is heard."""
-        query, key, value = self.query(mine), self.key(all_), self.value(all_)
-        score = jnp.einsum("...qw,...aw->...qa", query, key) / jnp.sqrt(mine.shape[-1])
-        weight = jax.nn.softmax(jnp.where(heard, score, -1e30), axis=-1)
-        weight = jnp.where(heard, weight, 0.0)
-        return mine + self.out(jnp.einsum("...qa,...aw->...qw", weight, value))
+        return mine + self.taken(mine, all_, heard)
+
+    def taken(
+        self,
+        mine: Float[Array, "*batch asking width"],
+        all_: Float[Array, "*batch agent width"],
+        heard: Bool[Array, "*batch asking agent"],
+    ) -> Float[Array, "*batch asking width"]:
+        """What was heard."""
+        given = (self.query(mine), self.key(all_), self.value(all_))
+        queries, keys, values = (jnp.split(x, self.heads, axis=-1) for x in given)
+        heads = zip(queries, keys, values, strict=True)
+        taken = [_attended(query, key, value, heard) for query, key, value in heads]
+        return self.out(taken[0] if len(taken) == 1 else jnp.concatenate(taken, axis=-1))
+
+
+def _attended(
+    query: Float[Array, "*batch asking size"],
+    key: Float[Array, "*batch agent size"],
+    value: Float[Array, "*batch agent size"],
+    heard: Bool[Array, "*batch asking agent"],
+) -> Float[Array, "*batch asking size"]:
+    """One head of an attention."""
+    score = jnp.einsum("...qw,...aw->...qa", query, key) / jnp.sqrt(query.shape[-1])
+    weight = jax.nn.softmax(jnp.where(heard, score, -1e30), axis=-1)
+    weight = jnp.where(heard, weight, 0.0)
+    return jnp.einsum("...qa,...aw->...qw", weight, value)
+
+
+class TransformerLayer(eqx.Module):
+    """Attention over agents and a feed-forward part, each after a norm and added to what was
+    there: y = x + attention(norm(x)), y + W₂ relu(W₁ norm(y))."""
+
+    attention: Attention
+    before: LayerNorm
+    between: LayerNorm
+    up: Linear
+    down: Linear
+
+    def __init__(self, width: int, heads: int, key: PRNGKeyArray):
+        keys = jax.random.split(key, 3)
+        self.attention = Attention(width, heads, keys[0])
+        self.before, self.between = LayerNorm(width), LayerNorm(width)
+        self.up, self.down = Linear(width, 2 * width, keys[1]), Linear(2 * width, width, keys[2])
+
+    def __call__(
+        self,
+        mine: Float[Array, "*batch asking width"],
+        all_: Float[Array, "*batch agent width"],
+        heard: Bool[Array, "*batch asking agent"],
+    ) -> Float[Array, "*batch asking width"]:
+        """See `Attention`."""
+        near = mine + self.attention.taken(self.before(mine), self.before(all_), heard)
+        return near + self.down(jax.nn.relu(self.up(self.between(near))))
 
 
 class ContextNetwork(eqx.Module):
@@ -46,8 +100,8 @@ class ContextNetwork(eqx.Module):
     """
 
     encoder: LayerNormNetwork
-    attention: Attention | None
-    cell: Cell
+    attention: Attention | TransformerLayer | None
+    cell: Cell | Window
     norm: LayerNorm
     projection: Linear
 
@@ -59,9 +113,11 @@ class ContextNetwork(eqx.Module):
         width: int,
         channels: tuple[int, ...],
         activation: Activation,
-        attention: bool,
-        memory_kind: Literal["gru", "lstm"],
+        attention: Literal["none", "plain", "transformer"],
+        heads: int,
+        memory_kind: Literal["gru", "lstm", "window"],
         units: int,
+        window: int,
         latent: int,
     ):
         keys = jax.random.split(key, 4)
@@ -74,10 +130,18 @@ class ContextNetwork(eqx.Module):
             activation=activation,
             head_scale=1.0,
         )
-        self.attention = Attention(width, keys[1]) if attention else None
-        self.cell = Cell(memory_kind, width, units, keys[2])
-        self.norm = LayerNorm(units)
-        self.projection = Linear(units, latent, keys[3], 1.0)
+        self.attention = None
+        if attention == "plain":
+            self.attention = Attention(width, heads, keys[1])
+        elif attention == "transformer":
+            self.attention = TransformerLayer(width, heads, keys[1])
+        self.cell = (
+            Window(width, window)
+            if memory_kind == "window"
+            else Cell(memory_kind, width, units, keys[2])
+        )
+        self.norm = LayerNorm(self.cell.units)
+        self.projection = Linear(self.cell.units, latent, keys[3], 1.0)
 
     def encoded(self, x: Float[Array, "*batch inputs"]) -> Float[Array, "*batch width"]:
         """What one agent knows, before it hears of others."""

@@ -1,4 +1,4 @@
-"""Networks that remember: an encoder as in `coplay.nn.networks`, a gated recurrent unit, a head.
+"""Networks that remember: an encoder as in `coplay.nn.networks`, a recurrent cell, a head.
 
 What enters the gates from the ego view does not depend on the memory, so it is one matrix product
 over all steps; only the memory's own part runs step by step.
@@ -13,19 +13,20 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from coplay.nn.layers import Activation, Linear
 from coplay.nn.networks import Network, ViewShape
-from coplay.nn.recurrent_cells import next_memory, split, unrolled
+from coplay.nn.recurrent_cells import Kind, next_memory, split, unrolled
 
 
 class GRUNetwork(eqx.Module):
     """From ego views and a memory to `outputs` numbers and the next memory.
 
-    encoder: gives what enters the gates. recurrent: the memory's part in them, see `cells.gru`.
-    head: from the new memory to the outputs.
+    encoder: gives what enters the gates. recurrent: the memory's part in them, see `gru` and `lstm`
+    of `coplay.nn.recurrent_cells`. head: from what the new memory shows to the outputs.
     """
 
     encoder: Network
     recurrent: Linear
     head: Linear
+    kind: Kind = eqx.field(static=True)
 
     def __init__(
         self,
@@ -39,11 +40,13 @@ class GRUNetwork(eqx.Module):
         activation: Activation,
         head_scale: float,
         centred: bool = False,
+        kind: Kind = "gru",
     ):
+        gates = 3 if kind == "gru" else 4
         encoder_key, recurrent_key, head_key = jax.random.split(key, 3)
         self.encoder = Network(
             shape,
-            3 * units,
+            gates * units,
             key=encoder_key,
             hidden=hidden,
             channels=channels,
@@ -51,25 +54,27 @@ class GRUNetwork(eqx.Module):
             head_scale=1.0,
             centred=centred,
         )
-        # Columns of norm √3 over three gates: each gate's part is about orthogonal.
-        self.recurrent = Linear(units, 3 * units, recurrent_key, math.sqrt(3))
+        # Columns of norm √gates over the gates: each gate's part is about orthogonal.
+        self.recurrent = Linear(units, gates * units, recurrent_key, math.sqrt(gates))
         self.head = Linear(units, outputs, head_key, head_scale)
+        self.kind = kind
 
     def step(
-        self, x: Float[Array, "*batch inputs"], memory: Float[Array, "*batch units"]
-    ) -> tuple[Float[Array, "*batch outputs"], Float[Array, "*batch units"]]:
+        self, x: Float[Array, "*batch inputs"], memory: Float[Array, "*batch size"]
+    ) -> tuple[Float[Array, "*batch outputs"], Float[Array, "*batch size"]]:
         """One step of a batch."""
-        entering = split(self.encoder(x), memory.shape[-1])
-        memory = next_memory("gru", entering, self.recurrent, memory)
-        return self.head(memory), memory
+        units = self.recurrent.weight.shape[-1]
+        entering = split(self.encoder(x), units)
+        memory = next_memory(self.kind, entering, self.recurrent, memory)
+        return self.head(memory[..., :units]), memory
 
     def unroll(
         self,
         x: Float[Array, "copy time seat inputs"],
-        memory: Float[Array, "copy seat units"],
+        memory: Float[Array, "copy seat size"],
         cleared: Bool[Array, "copy time seat"],
         alive: Bool[Array, "copy time seat"],
-    ) -> tuple[Float[Array, "copy time seat outputs"], Float[Array, "copy time seat units"]]:
+    ) -> tuple[Float[Array, "copy time seat outputs"], Float[Array, "copy time seat size"]]:
         """All steps one after the other: outputs, and the memory after each step.
 
         memory: before the first step. cleared: the memory is emptied before the step. alive: where
@@ -77,6 +82,7 @@ class GRUNetwork(eqx.Module):
         """
 
         x, cleared, alive = (jnp.swapaxes(y, 0, 1) for y in (x, cleared, alive))
-        entering = split(self.encoder(x), memory.shape[-1])
-        new, memories = unrolled("gru", entering, self.recurrent, memory, cleared, alive)
-        return jnp.swapaxes(self.head(new), 0, 1), jnp.swapaxes(memories, 0, 1)
+        units = self.recurrent.weight.shape[-1]
+        entering = split(self.encoder(x), units)
+        new, memories = unrolled(self.kind, entering, self.recurrent, memory, cleared, alive)
+        return jnp.swapaxes(self.head(new[..., :units]), 0, 1), jnp.swapaxes(memories, 0, 1)

@@ -221,3 +221,45 @@ class Cell(eqx.Module):
         entering = split(self.entering(x), self.units)
         new, memories = unrolled(self.kind, entering, self.recurrent, memory, cleared, alive)
         return self.shown(new), memories
+
+
+class Window(eqx.Module):
+    """A memory of the last inputs as they were, the newest first; it has nothing to learn.
+
+    units: width of all of them.
+    """
+
+    inputs: int = eqx.field(static=True)
+    units: int = eqx.field(static=True)
+
+    def __init__(self, inputs: int, steps: int):
+        """steps: how many are kept, that of the present step among them."""
+        self.inputs, self.units = inputs, steps * inputs
+
+    def next(
+        self, x: Float[Array, "*batch inputs"], memory: Float[Array, "*batch units"]
+    ) -> Float[Array, "*batch units"]:
+        """The memory after one step."""
+        return jnp.concatenate([x, memory[..., : self.units - self.inputs]], axis=-1)
+
+    def shown(self, memory: Float[Array, "*batch units"]) -> Float[Array, "*batch units"]:
+        """All of it."""
+        return memory
+
+    def unroll(
+        self,
+        x: Float[Array, "time *batch inputs"],
+        memory: Float[Array, "*batch units"],
+        cleared: Bool[Array, "time *batch"],
+        alive: Bool[Array, "time *batch"],
+    ) -> tuple[Float[Array, "time *batch units"], Float[Array, "time *batch units"]]:
+        """See `Cell.unroll`."""
+
+        def one(memory: Array, line: tuple[Array, Array, Array]) -> tuple[Array, tuple]:
+            x, cleared, alive = line
+            memory = jnp.where(cleared[..., None], 0.0, memory)
+            new = self.next(x, memory)
+            memory = jnp.where(alive[..., None], new, memory)
+            return memory, (new, memory)
+
+        return jax.lax.scan(one, memory, (x, cleared, alive))[1]

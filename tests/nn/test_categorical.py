@@ -145,6 +145,15 @@ def test_known_entropies() -> None:
     np.testing.assert_allclose(entropy, np.log([1, 2, 3, 4, 5]), atol=1e-6)
 
 
+def test_mixed_with_chance() -> None:
+    legal = jnp.asarray([True, True, False])
+    log_probs = categorical.log_policy(jnp.asarray([2.0, 0.0, 5.0]), legal)
+    found = categorical.mixed(log_probs, legal, 0.25)
+    expected = 0.75 * np.exp(log_probs) + 0.25 * np.array([0.5, 0.5, 0.0])
+    np.testing.assert_allclose(np.exp(found), expected, atol=1e-6)
+    assert found[2] == categorical.ILLEGAL
+
+
 def test_take() -> None:
     rng = np.random.default_rng(4)
     values, action = rng.normal(size=(4, 3, 5)).astype(np.float32), rng.integers(5, size=(4, 3))

@@ -9,9 +9,17 @@ import numpy as np
 import pytest
 
 from coplay.nn.generated_weights import Generated, Heads, squared_length
-from coplay.nn.hypernetwork import Attention, ContextNetwork, accumulated, next_context, team_mean
+from coplay.nn.hypernetwork import (
+    Attention,
+    ContextNetwork,
+    TransformerLayer,
+    accumulated,
+    next_context,
+    team_mean,
+)
 from coplay.nn.layer_norm import LayerNormNetwork
 from coplay.nn.networks import ViewShape
+from coplay.nn.recurrent_cells import Window
 
 LATENT = 3
 RNG = np.random.default_rng(0)
@@ -138,7 +146,7 @@ def test_who_is_gone_keeps_the_context() -> None:
 
 
 def test_attention_hears_only_those_who_are_heard() -> None:
-    attention = noisy(lambda: Attention(4, jax.random.key(0)))
+    attention = noisy(lambda: Attention(4, 1, jax.random.key(0)))
     agents = normal(3, 4)
     heard = jnp.asarray([[True, True, False]] * 3)
     hear = jax.jit(Attention.__call__)
@@ -156,6 +164,34 @@ def test_attention_hears_only_those_who_are_heard() -> None:
     np.testing.assert_allclose(nobody, agents + attention.out.bias, atol=1e-6)
 
 
+def test_heads_and_the_transformer_layer_by_hand() -> None:
+    layer = noisy(lambda: TransformerLayer(4, 2, jax.random.key(0)))
+    agents, heard = normal(3, 4), jnp.asarray([[True, True, False]] * 3)
+    found = jax.jit(TransformerLayer.__call__)(layer, agents[:1], agents, heard[:1])
+
+    attention, known = layer.attention, layer.before(agents)
+    parts = (attention.query, attention.key, attention.value)
+    query, key, value = (np.asarray(part(known)) for part in parts)
+    taken = []
+    for head in (slice(0, 2), slice(2, 4)):
+        score = query[0, head] @ key[:2, head].T / np.sqrt(2)
+        taken.append(np.exp(score) / np.exp(score).sum() @ value[:2, head])
+    near = agents[0] + attention.out(jnp.asarray(np.concatenate(taken)))
+    expected = near + layer.down(jax.nn.relu(layer.up(layer.between(near))))
+    np.testing.assert_allclose(found[0], expected, atol=1e-4)
+
+
+def test_a_window_holds_the_last_inputs() -> None:
+    window, x = Window(2, 3), normal(4, 1, 2)
+    cleared = jnp.asarray([[False], [True], [False], [False]])
+    alive = jnp.asarray([[True], [True], [False], [True]])
+    _, memories = window.unroll(x, jnp.ones((1, 6)), cleared, alive)
+    nothing = np.zeros(2)
+    np.testing.assert_array_equal(memories[0, 0], [*x[0, 0], 1, 1, 1, 1])
+    np.testing.assert_array_equal(memories[2, 0], [*x[1, 0], *nothing, *nothing])
+    np.testing.assert_array_equal(memories[3, 0], [*x[3, 0], *x[1, 0], *nothing])
+
+
 def test_team_mean_leaves_out_who_is_gone() -> None:
     values = normal(5, 3, LATENT)
     present = jnp.asarray([[True, False, True]] * 4 + [[False] * 3])
@@ -165,7 +201,7 @@ def test_team_mean_leaves_out_who_is_gone() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("memory_kind", ["gru", "lstm"])
+@pytest.mark.parametrize("memory_kind", ["gru", "lstm", "window"])
 def test_contexts_of_chunks_are_those_of_the_whole(memory_kind: Any) -> None:
     network = noisy(
         lambda: ContextNetwork(
@@ -174,14 +210,16 @@ def test_contexts_of_chunks_are_those_of_the_whole(memory_kind: Any) -> None:
             width=5,
             channels=(),
             activation="relu",
-            attention=True,
+            attention="transformer" if memory_kind == "window" else "plain",
+            heads=1,
             memory_kind=memory_kind,
             units=4,
+            window=2,
             latent=LATENT,
         )
     )
     x = normal(2, 6, 3, 4)
-    start = normal(2, 3, 4 if memory_kind == "gru" else 8)
+    start = normal(2, 3, {"gru": 4, "lstm": 8, "window": 10}[memory_kind])
     cleared = jnp.asarray(RNG.random((2, 6, 1)) < 0.3) & jnp.ones((1, 1, 3), bool)
     alive = jnp.asarray(RNG.random((2, 6, 3)) < 0.8)
     unroll = jax.jit(ContextNetwork.unroll)

@@ -9,6 +9,7 @@ from coplay.core.config import (
     PositiveFloat,
     PositiveInt,
     Share,
+    ShareBelowOne,
     only_if,
 )
 from coplay.core.errors import UserError
@@ -91,6 +92,9 @@ class MAPPOConfig(Config):
     """Weight of the value loss."""
     entropy_weight: NonNegativeFloat = 0.01
     """Weight of the entropy bonus."""
+    perturbation: ShareBelowOne = 0.0
+    """Share of actions that are drawn by chance while training, beside the entropy bonus. Learning
+    counts with the same mixture, so that ratios begin at 1; evaluations play without it."""
     align_weight: NonNegativeFloat = 0.0
     """Weight of KL(old policy || new policy) in the loss, exact."""
 
@@ -122,12 +126,28 @@ class HypernetworkConfig(Config):
     """rho: contexts are c = rho c_before + z within an episode; 1 adds up all increments so far."""
     width: PositiveInt = 64
     """Width of the encoder and of the attention."""
-    memory: Literal["gru", "lstm"] = "gru"
-    """The hypernetwork's own memory."""
-    units: PositiveInt = 64
+    attention: Annotated[Literal["plain", "transformer"], only_if(".context", "team", "slow")] = (
+        "plain"
+    )
+    """How agents hear each other: attention alone, or a Transformer layer, which normalises before
+    it and has a feed-forward part of twice the width after it."""
+    attention_heads: Annotated[PositiveInt, only_if(".context", "team", "slow")] = 1
+    """Heads of the attention; must divide the width."""
+    memory: Literal["gru", "lstm", "window"] = "gru"
+    """The hypernetwork's own memory: a gated recurrent unit, a long short-term memory, or simply
+    what was known in the last steps."""
+    units: Annotated[PositiveInt, only_if(".memory", "gru", "lstm")] = 64
     """Width of that memory."""
+    window: Annotated[PositiveInt, only_if(".memory", "window")] = 3
+    """Steps that memory=window holds, the present one among them."""
     learning_rate: PositiveFloat = 3e-4
     """Step size of the hypernetwork (with epsilon 1e-8)."""
+    acting: Literal["current", "target"] = "current"
+    """Which copy acts: the one that learns, or a slow one (an experiment). With target, learning
+    does not begin with the policy that acted: the metric ratio_error says how far off it is."""
+    acting_every: Annotated[PositiveInt, only_if(".acting", "target")] = 100
+    """Gradient steps after which the copy that acts is brought up to date; it is the slow copy of
+    anchor_weight, too."""
     generate_critic: bool = False
     """Also generate increments of the critic's last layer (an experiment)."""
 
@@ -151,12 +171,14 @@ class HyperMAPPOConfig(MAPPOConfig):
     parameters."""
     anchor_weight: Annotated[NonNegativeFloat, only_if("parameters", "hyper")] = 0.0
     """Weight of the mean squared distance of the generated parameters from those that a slow copy
-    of the hypernetwork generates; above 0 there is such a copy, which never acts."""
+    of the hypernetwork generates; above 0 there is such a copy, which does not act unless
+    hypernetwork.acting says so."""
     anchor_every: Annotated[PositiveInt, only_if("anchor_weight")] = 100
-    """Gradient steps after which the slow copy is brought up to date."""
+    """Gradient steps after which the slow copy is brought up to date, unless it acts."""
     warm_start: str = ""
     """A run of hyper-mappo, perhaps on a simpler task, whose hypernetwork to begin with, e.g.
-    runs/hyper or runs/hyper@seed=3: all of its arrays that have the same shapes here."""
+    runs/hyper or runs/hyper@seed=3: all of its arrays that have the same shapes here. It may have
+    been trained with another number of agents, also with one."""
 
     taken_over: ClassVar[tuple[str, ...]] = ("warm_start",)
     """Fields that matter only when a run begins."""
@@ -173,5 +195,10 @@ class HyperMAPPOConfig(MAPPOConfig):
             )
         if hyper.context == "slow" and hyper.accumulation:
             raise UserError("context=slow is frozen during an episode: leave out accumulation")
+        if hyper.width % hyper.attention_heads:
+            raise UserError(
+                f"hypernetwork.attention_heads ({hyper.attention_heads}) must divide "
+                f"hypernetwork.width ({hyper.width})"
+            )
         if hyper.use == "input" and (self.anchor_weight or hyper.generate_critic):
             raise UserError("use=input generates nothing: leave out anchor_weight, generate_critic")

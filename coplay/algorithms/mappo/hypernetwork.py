@@ -32,6 +32,9 @@ from coplay.nn.recurrent_cells import memory_size
 from coplay.rl.minibatches import by_copy
 from coplay.rl.optimisers import OptimiserConfig
 
+READS_NUMBERS = (".encoder.entry.", ".encoder.layers[0].weight")
+"""Arrays of the context network whose last axis is its inputs, of which the number is the last."""
+
 EPSILON = 1e-8  # B starts at zero and has small gradients at first, which more would hold back
 
 
@@ -62,13 +65,21 @@ class Hypernetwork(NamedTuple):
     @property
     def anchored(self) -> bool:
         """Whether there is a slow copy."""
-        return bool(self.config.anchor_weight)
+        return self.config.hypernetwork.acting == "target" or bool(self.config.anchor_weight)
 
     @property
     def actor_features(self) -> int:
         """How many inputs of the actor are the context's."""
         hyper = self.config.hypernetwork
         return hyper.latent if hyper.use == "input" else 0
+
+    @property
+    def memory_width(self) -> int:
+        """Numbers in the context network's memory."""
+        hyper = self.config.hypernetwork
+        if hyper.memory == "window":
+            return hyper.window * hyper.width
+        return memory_size(hyper.memory, hyper.units)
 
     @property
     def optimiser(self) -> OptimiserConfig:
@@ -80,7 +91,7 @@ class Hypernetwork(NamedTuple):
         """What acting depends on, from what MAPPO's acting depends on."""
         hyper = self.config.hypernetwork
         return plain._replace(
-            sizes=(*plain.sizes[:2], memory_size(hyper.memory, hyper.units), hyper.latent),
+            sizes=(*plain.sizes[:2], self.memory_width, hyper.latent),
             ids=hyper.ids,
             team=hyper.context != "local",
             increments_team=hyper.increments == "team",
@@ -102,9 +113,11 @@ class Hypernetwork(NamedTuple):
             width=hyper.width,
             channels=config.network.convolutions if shape.planes[0] else (),
             activation=config.network.activation,
-            attention=hyper.context != "local",
+            attention="none" if hyper.context == "local" else hyper.attention,
+            heads=hyper.attention_heads,
             memory_kind=hyper.memory,
             units=hyper.units,
+            window=hyper.window,
             latent=hyper.latent,
         )
         weights = HypernetworkWeights(
@@ -114,7 +127,14 @@ class Hypernetwork(NamedTuple):
         )
         if "warm_start" not in parts:
             return weights
-        return warm_started(weights, parts["warm_start"][1], config.warm_start)
+        state = parts["warm_start"][1]
+        return warm_started(weights, state, config.warm_start, self.game_seats)
+
+    def acting(self, state: MAPPOState) -> Parameters:
+        """The parameters that act."""
+        if self.config.hypernetwork.acting == "current":
+            return state.parameters
+        return state.parameters._replace(hyper=state.target)
 
     # --- contexts ------------------------------------------------------------------------------
 
@@ -195,7 +215,9 @@ class Hypernetwork(NamedTuple):
         """The state with its slow copy brought up to date, if it has one and the time has come."""
         if not jax.tree.leaves(state.target):
             return state
-        due = state.steps % self.config.anchor_every == 0
+        hyper = self.config.hypernetwork
+        every = hyper.acting_every if hyper.acting == "target" else self.config.anchor_every
+        due = state.steps % every == 0
         target = jax.tree.map(
             lambda slow, now: jnp.where(due, now, slow), state.target, state.parameters.hyper
         )
@@ -233,9 +255,15 @@ def _distance(
     return jnp.maximum(own - 2 * cross + theirs, 0.0)
 
 
-def warm_started(weights: HypernetworkWeights, state: Any, entry: str) -> HypernetworkWeights:
+def warm_started(
+    weights: HypernetworkWeights, state: Any, entry: str, seats: int
+) -> HypernetworkWeights:
     """The arrays of another run's hypernetwork in the place of those of the same names and shapes;
-    an error if there are none. state: of that run's learner; entry: how it was named."""
+    an error if there are none. Where the two games differ in their number of agents alone, what
+    reads an agent's number is taken over for the numbers that both have.
+
+    state: of that run's learner; entry: how it was named. seats: of the game here.
+    """
     if not isinstance(state, MAPPOState) or not isinstance(
         state.parameters.hyper, HypernetworkWeights
     ):
@@ -245,12 +273,25 @@ def warm_started(weights: HypernetworkWeights, state: Any, entry: str) -> Hypern
         for path, array in jax.tree_util.tree_leaves_with_path(state.parameters.hyper)
     }
     mine, structure = jax.tree_util.tree_flatten_with_path(weights)
+    more = seats - state.identity.shape[-1]
     arrays, taken = [], 0
     for path, array in mine:
-        other = given.get(jax.tree_util.keystr(path))
+        name = jax.tree_util.keystr(path)
+        other = given.get(name)
+        if other is not None and any(part in name for part in READS_NUMBERS):
+            other = _renumbered(array, other, more)
         fits = other is not None and other.shape == array.shape
         taken += fits
         arrays.append(other if fits else array)
     if not taken:
         raise UserError(f"warm_start '{entry}': none of its arrays has the shape that is needed")
     return jax.tree_util.tree_unflatten(structure, arrays)
+
+
+def _renumbered(mine: Any, other: Any, more: int) -> Any:
+    """`other` with as many inputs as `mine`, [..., inputs] both, if it is the number of agents that
+    makes the difference, which is `more`."""
+    if mine.shape[:-1] != other.shape[:-1] or mine.shape[-1] - other.shape[-1] != more:
+        return other
+    common = min(mine.shape[-1], other.shape[-1])
+    return jnp.concatenate([other[..., :common], mine[..., common:]], axis=-1)

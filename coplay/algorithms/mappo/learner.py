@@ -75,6 +75,10 @@ class MAPPO(sets.SetLearner):
     def parameters(self, state: MAPPOState) -> Parameters:
         return state.parameters
 
+    def _acting(self, state: MAPPOState) -> Parameters:
+        """The parameters that act."""
+        return state.parameters if self.hypernetwork is None else self.hypernetwork.acting(state)
+
     # --- parameters and players ----------------------------------------------------------------
 
     def init(
@@ -192,27 +196,30 @@ class MAPPO(sets.SetLearner):
 
     def group(self, state: MAPPOState) -> Group:
         index = np.array(self.active)
+        config = self.play_config._replace(perturbation=self.config.perturbation)
         if self.separate:
             parameters, team = jax.tree.map(
-                lambda x: x[self.set_rows], (state.parameters, state.team)
+                lambda x: x[self.set_rows], (self._acting(state), state.team)
             )
             identities = state.identity[0, index][:, None]
-            return Group(self._player(parameters, identities, team), self.active, False)
-        parameters, team = jax.tree.map(lambda x: x[0], (state.parameters, state.team))
-        player = self._player(parameters, state.identity[0, index], team)
+            return Group(self._player(parameters, identities, team, config), self.active, False)
+        parameters, team = jax.tree.map(lambda x: x[0], (self._acting(state), state.team))
+        player = self._player(parameters, state.identity[0, index], team, config)
         return Group(player, self.active, True)
 
     def player(self, state: MAPPOState, seat: int, greedy: bool = False) -> Player:
         row = self.seats.index(seat) if self.separate else 0
-        parameters, team = jax.tree.map(lambda x: x[row], (state.parameters, state.team))
+        parameters, team = jax.tree.map(lambda x: x[row], (self._acting(state), state.team))
         identities = state.identity[0, seat][None]
-        return self._player(parameters._replace(critic=None), identities, team, greedy)
+        parts = (parameters._replace(critic=None), identities, team)
+        return self._player(*parts, self.play_config, greedy)
 
     def _player(
         self,
         parameters: Parameters,
         identities: Float[Array, "*group row seats"],
         team: Int[Array, "*group 1"],
+        config: PlayConfig,
         greedy: bool = False,
     ) -> MAPPOPlayer:
         hyper = None if self.hypernetwork is None else parameters.hyper
@@ -223,7 +230,7 @@ class MAPPO(sets.SetLearner):
             hyper,
             identities,
             team,
-            self.play_config,
+            config,
             self._sees_id,
             greedy,
         )
@@ -281,7 +288,7 @@ class MAPPO(sets.SetLearner):
 
     def first_ratio(self, state: MAPPOState, trajectory: MAPPOData) -> Float[Array, " seat"]:
         learning, batch, _ = self.prepare(self.active_sets(state), trajectory)
-        terms = sets.over_sets(lambda s, b: self._loss(s.parameters, s, b)[1])(learning, batch)
+        terms = sets.over_sets(lambda s, b: self._loss(self._acting(s), s, b)[1])(learning, batch)
         return terms["ratio_error"].reshape(-1)
 
     def prepare(
@@ -386,7 +393,7 @@ class MAPPO(sets.SetLearner):
     def policies(
         self, parameters: Parameters, batch: MAPPOBatch, context: Context | None
     ) -> Float[Array, "row time seat action"]:
-        """Log-policies of all samples."""
+        """Log-policies of all samples, as agents act while training."""
         view, generated, hyper = batch.view, None, self.hypernetwork
         if hyper is not None and context is not None:
             view = hyper.actor_inputs(view, context)
@@ -394,7 +401,9 @@ class MAPPO(sets.SetLearner):
         logits, _ = parameters.actor.unroll(
             view, batch.memory.actor[:, 0], batch.first, batch.alive, generated
         )
-        return categorical.log_policy(logits, batch.legal)
+        log_policy = categorical.log_policy(logits, batch.legal)
+        share = self.config.perturbation
+        return categorical.mixed(log_policy, batch.legal, share) if share else log_policy
 
     def _loss(
         self, parameters: Parameters, state: MAPPOState, batch: MAPPOBatch

@@ -49,6 +49,7 @@ class PlayConfig(NamedTuple):
     is given the seat's number. team: agents hear each other. increments_team: one context for all.
     frozen: contexts stay as they are during an episode. accumulation: of contexts. as_input: the
     context is an input of the actor. recurrent: whether actor and critic have a memory.
+    perturbation: share of actions by chance.
     """
 
     critic_input: str
@@ -60,6 +61,7 @@ class PlayConfig(NamedTuple):
     accumulation: float = 0.0
     as_input: bool = False
     recurrent: bool = False
+    perturbation: float = 0.0
 
 
 def critic_inputs(
@@ -151,8 +153,12 @@ class MAPPOPlayer(Player):
             critic = self.critic.step(shown, critic)[1]
         new = MAPPOMemory(actor, critic, context, latent)
         memory = jax.tree.map(lambda x, old: jnp.where(view.alive[:, None], x, old), new, memory)
+        legal = view.observation.legal
+        if self.config.perturbation:
+            log_policy = categorical.log_policy(logits, legal)
+            logits = categorical.mixed(log_policy, legal, self.config.perturbation)
         if self.greedy:
-            logits = categorical.greedy(logits, view.observation.legal)
+            logits = categorical.greedy(logits, legal)
         return logits, memory
 
     def explain(

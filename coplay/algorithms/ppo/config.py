@@ -3,7 +3,14 @@
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from coplay.core.config import Config, NonNegativeFloat, PositiveFloat, PositiveInt, Share
+from coplay.core.config import (
+    Config,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    Share,
+)
 from coplay.nn.config import NetworkConfig
 from coplay.rl.optimisers import OptimiserConfig
 
@@ -42,7 +49,7 @@ class PPOConfig(Config):
 
 @dataclass(frozen=True)
 class GRUConfig(Config):
-    """The memory of recurrent PPO: gated recurrent units."""
+    """A memory of gated recurrent units."""
 
     units: PositiveInt = 64
     """Width of the memory of actor and critic, after the hidden layers."""
@@ -51,10 +58,21 @@ class GRUConfig(Config):
 
 
 @dataclass(frozen=True)
-class RecurrentPPOConfig(PPOConfig):
-    """Proximal policy optimisation with gated recurrent units, one learner per seat."""
+class RecurrentMemoryConfig(GRUConfig):
+    """The memory of recurrent PPO."""
 
-    memory: GRUConfig = field(default_factory=GRUConfig)
+    kind: Literal["gru", "lstm"] = "gru"
+    """A gated recurrent unit, or a long short-term memory."""
+    sequence_length: NonNegativeInt = 0
+    """Steps through which gradients go back; 0: to the beginning of the rollout. The memory itself
+    goes back further either way."""
+
+
+@dataclass(frozen=True)
+class RecurrentPPOConfig(PPOConfig):
+    """Proximal policy optimisation with a recurrent memory, one learner per seat."""
+
+    memory: RecurrentMemoryConfig = field(default_factory=RecurrentMemoryConfig)
     """Memory of actor and critic."""
 
 

@@ -4,7 +4,7 @@ happened whom they play with.
 Advantages, loss and optimisation are those of `PPO`. A rollout begins with the memories that the
 last one left at the table; the update computes all later ones anew with the parameters it changes,
 over whole rollouts of whole game copies. So gradients go back to the beginning of a rollout and no
-further.
+further, or as far as `memory.sequence_length` says.
 """
 
 from typing import Any, NamedTuple
@@ -22,13 +22,14 @@ from coplay.core.trajectory import Trajectory, rows_where
 from coplay.nn import categorical
 from coplay.nn.networks import ViewShape, flatten
 from coplay.nn.recurrent import GRUNetwork
+from coplay.nn.recurrent_cells import memory_size
 from coplay.rl.minibatches import by_copy
 
 
 class GRUMemory(NamedTuple):
     """Memories of actor and critic; the critic's is empty, (), in a player that learns no more."""
 
-    actor: Float[Array, "copy units"]
+    actor: Float[Array, "copy size"]
     critic: Any
 
 
@@ -42,12 +43,12 @@ class GRUPlayer(Player):
     actor: GRUNetwork
     critic: GRUNetwork | None
     identity: Float[Array, "*seat id"]
-    units: int = eqx.field(static=True)
+    size: int = eqx.field(static=True)
     keep: bool = eqx.field(static=True)
     greedy: bool = eqx.field(static=True, default=False)
 
     def start(self, copies: int) -> Memory:
-        empty = jnp.zeros((copies, self.units))
+        empty = jnp.zeros((copies, self.size))
         return GRUMemory(empty, () if self.critic is None else empty)
 
     def act(
@@ -103,7 +104,7 @@ def emptied(
 
 
 class Carried(NamedTuple):
-    """`PPOBatch.past`: memories before the first step [copy, 1, seat, unit], and where they are
+    """`PPOBatch.past`: memories before the first step [copy, 1, seat, size], and where they are
     emptied [copy, time, seat]."""
 
     memory: GRUMemory
@@ -136,13 +137,15 @@ class RecurrentPPO(PPO):
             centred=network.kind == "centred",
             activation=network.activation,
             head_scale=head_scale,
+            kind=self.config.memory.kind,
         )
 
     def new_player(
         self, actor: Net, identity: Float[Array, "*seat id"], greedy: bool, critic: Net = None
     ) -> GRUPlayer:
         memory = self.config.memory
-        return GRUPlayer(actor, critic, identity, memory.units, memory.keep, greedy)
+        size = memory_size(memory.kind, memory.units)
+        return GRUPlayer(actor, critic, identity, size, memory.keep, greedy)
 
     def values(
         self, state: PPOState, trajectory: Trajectory, identity: Float[Array, "seat id"]
@@ -185,8 +188,28 @@ class RecurrentPPO(PPO):
         self, networks: tuple[GRUNetwork, GRUNetwork], batch: PPOBatch
     ) -> tuple[Float[Array, "*sample action"], Float[Array, "*sample 1"]]:
         past: Carried = batch.past
+        length = self.config.memory.sequence_length
         logits, values = (
-            network.unroll(batch.view, memory[:, 0], past.cleared, batch.alive)[0]
+            unrolled(network, batch.view, memory[:, 0], past.cleared, batch.alive, length)
             for network, memory in zip(networks, past.memory, strict=True)
         )
         return logits, values
+
+
+def unrolled(
+    network: GRUNetwork,
+    view: Float[Array, "copy time seat inputs"],
+    memory: Float[Array, "copy seat size"],
+    cleared: Bool[Array, "copy time seat"],
+    alive: Bool[Array, "copy time seat"],
+    length: int,
+) -> Float[Array, "copy time seat outputs"]:
+    """Outputs of all steps. Gradients go back through at most `length` steps; 0: through all."""
+    steps, outputs = alive.shape[1], []
+    for begin in range(0, steps, length or steps):
+        part = slice(begin, begin + (length or steps))
+        given = (view[:, part], memory, cleared[:, part], alive[:, part])
+        output, memories = network.unroll(*given)
+        memory = jax.lax.stop_gradient(memories[:, -1])
+        outputs.append(output)
+    return outputs[0] if len(outputs) == 1 else jnp.concatenate(outputs, axis=1)

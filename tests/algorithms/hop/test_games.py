@@ -37,6 +37,7 @@ REFUSED = {
     "identity": "only a part",
     "hidden-target": "only a part",
     "hidden-kind": "only a part",
+    "dispersion": "only a part",
 }
 """Game -> words of the reason."""
 PLAYED = {

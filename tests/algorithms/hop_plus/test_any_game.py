@@ -44,6 +44,7 @@ KINDS: dict[str, tuple[dict[str, Any], Any]] = {
     "identity": ({}, "no scripted players"),
     "hidden-target": ({}, "no scripted players"),
     "hidden-kind": ({}, OWN),
+    "dispersion": ({}, OWN),
     "matrix:prisoners-dilemma": ({}, FULL),
     "matrix:matching-pennies": ({}, FULL),
     "matrix:public-goods": ({}, FULL),

@@ -13,7 +13,7 @@ import pytest
 import coplay
 from coplay.algorithms.mappo.data import MAPPOBatch, MAPPOData, MAPPOState
 from coplay.algorithms.mappo.hyper import HyperMAPPO
-from coplay.algorithms.mappo.hypernetwork import Hypernetwork
+from coplay.algorithms.mappo.hypernetwork import Hypernetwork, warm_started
 from coplay.algorithms.mappo.learner import MAPPO
 from coplay.core.game import Game, require_horizon
 from coplay.core.group import Group, group_players
@@ -111,6 +111,12 @@ def test_base_gradients_at_the_start_are_those_of_mappo() -> None:
         RICH,
         {"hypernetwork.context": "slow", "hypernetwork.increments": "team"},
         {"hypernetwork.use": "input"},
+        {
+            "hypernetwork.context": "team",
+            "hypernetwork.attention": "transformer",
+            "hypernetwork.attention_heads": 2,
+            "hypernetwork.memory": "window",
+        },
     ],
 )
 def test_every_parameter_moves(fields: dict[str, Any]) -> None:
@@ -164,6 +170,8 @@ def test_ratio_starts_at_one(chunk: int) -> None:
         {"hypernetwork.context": "slow", "critic_input": "global"},
         {"hypernetwork": {"use": "input", "ids": False}},
         {"hypernetwork.generate_critic": True},
+        {"hypernetwork": {"context": "team", "attention": "transformer", "attention_heads": 2}},
+        {"hypernetwork": {"memory": "window", "window": 2}, "perturbation": 0.3},
         {"parameters": "shared+id", "memory.kind": "lstm"},
         {"parameters": "separate", "memory.kind": "gru", "critic_input": "own"},
     ],
@@ -241,6 +249,27 @@ def test_planted_bugs_are_caught(bug: type[HyperMAPPO]) -> None:
     assert first_ratio(team(game, bug, **fields), acting, game) > 1e-3
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("acting", "learning"),
+    [
+        ({"perturbation": 0.3}, {"perturbation": 0.0}),
+        ({"hypernetwork.attention_heads": 2}, {"hypernetwork.attention_heads": 1}),
+    ],
+)
+def test_options_that_only_act_are_caught(acting: dict[str, Any], learning: dict[str, Any]) -> None:
+    """A learner that does not count with how its agents act."""
+    fields = {"hypernetwork.context": "team", "hypernetwork.layers": "all"}
+    learner = team(kind=HyperMAPPO, **fields | learning)
+    assert first_ratio(learner, team(kind=HyperMAPPO, **fields | acting)) > 1e-3
+
+
+@pytest.mark.slow
+def test_a_window_that_chunks_forget_is_caught() -> None:
+    fields = {"hypernetwork.memory": "window", "hypernetwork.layers": "all"}
+    assert first_ratio(team(kind=ChunkStateZeroed, **fields)) > 1e-3
+
+
 # --- 6: the losses, and the target --------------------------------------------------------------
 
 
@@ -281,6 +310,17 @@ def test_loss_weights_change_gradients_and_the_target_never_acts() -> None:
 
 
 @pytest.mark.slow
+def test_the_target_may_act() -> None:
+    """The slow copy, whose increments are still zero, acts; the ratio tells it from the other."""
+    fields = {"hypernetwork.layers": "all"}
+    learner = team(kind=HyperMAPPO, **fields | {"hypernetwork.acting": "target"})
+    played = play(learner)
+    assert float(jax.jit(learner.first_ratio)(played.state, played.seen).max()) < 1e-5
+    other = team(kind=HyperMAPPO, **fields)
+    assert float(jax.jit(other.first_ratio)(played.state, played.seen).max()) > 1e-3
+
+
+@pytest.mark.slow
 def test_target_is_synchronised_every_so_many_steps() -> None:
     fields = {"anchor_weight": 0.1, "anchor_every": 3}
     states, metrics, _ = course(HyperMAPPO, 3, flat(fields))
@@ -313,6 +353,31 @@ def test_players_of_other_teams_are_not_heard() -> None:
     stranger = eqx.tree_at(lambda p: p.team, players[2], players[2].team + 1)  # type: ignore[attr-defined]
     apart = policies(group_players([*players[:2], stranger]))
     assert np.abs(apart - together)[:, :2].max() > 1e-4
+
+
+# --- a hypernetwork of another run ----------------------------------------------------------------
+
+
+def filled(learner: MAPPO, value: float) -> MAPPOState:
+    """A state of the learner's shapes with the same number everywhere; nothing is compiled."""
+    streams = jnp.arange(learner.game_seats)
+    shapes = jax.eval_shape(learner.init, jax.random.key(0), streams)
+    return jax.tree.map(lambda x: np.full(x.shape, value, np.float32), shapes)
+
+
+@pytest.mark.parametrize(("here", "there"), [(4, 2), (2, 4), (3, 1)])
+def test_a_hypernetwork_of_another_number_of_agents(here: int, there: int) -> None:
+    mine, other = (
+        team(make_game("dispersion", players=players, nearest=2), HyperMAPPO)
+        for players in (here, there)
+    )
+    weights = jax.tree.map(lambda x: x[0], filled(mine, 1.0).parameters.hyper)
+    taken = warm_started(weights, filled(other, 2.0), "runs/other", here)
+    new = max(here - there, 0)
+    for name, array in arrays(taken).items():
+        numbers = ".encoder.entry." in name or ".encoder.layers[0].weight" in name
+        known = array.shape[-1] - new if numbers else array.shape[-1]
+        assert (array[..., :known] == 2).all() and (array[..., known:] == 1).all(), name
 
 
 # --- memory --------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import pytest
 import coplay
 from coplay.algorithms.ppo.config import RecurrentPPOConfig
 from coplay.algorithms.ppo.learner import PPOState
-from coplay.algorithms.ppo.recurrent import GRUMemory, GRUPlayer, RecurrentPPO
+from coplay.algorithms.ppo.recurrent import GRUMemory, GRUPlayer, RecurrentPPO, unrolled
 from coplay.core.config import with_fields
 from coplay.core.game import Game, Observation, Outcome
 from coplay.core.player import View
@@ -23,7 +23,7 @@ from coplay.games.registry import register_game
 from coplay.games.stag_hunt import StagHunt, StagHuntConfig
 from coplay.matches.rollout import Table, new_table, rollout
 from coplay.nn import categorical
-from coplay.nn.networks import view_shape
+from coplay.nn.networks import ViewShape, view_shape
 from coplay.nn.recurrent import GRUNetwork
 from coplay.rl.parameter_sets import by_seat
 from coplay.training.block import TrainState, enter_phase
@@ -68,8 +68,8 @@ class Played(NamedTuple):
 
 
 @cache
-def played(keep: bool, parameters: str = "separate") -> Played:
-    mine = learner(**{"memory.keep": keep}, parameters=parameters)
+def played(keep: bool, parameters: str = "separate", kind: str = "gru") -> Played:
+    mine = learner(**{"memory.keep": keep, "memory.kind": kind}, parameters=parameters)
     state = wide(jax.jit(mine.init)(jax.random.key(0), jnp.arange(SEATS)))
 
     groups = (mine.group(state),)
@@ -171,12 +171,17 @@ def test_past_is_what_was_done_and_got_while_in_the_game() -> None:
 # --- learning -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("keep", "parameters"), [(True, "separate"), (False, "shared")])
-def test_the_update_sees_what_acting_saw(keep: bool, parameters: str) -> None:
+@pytest.mark.parametrize(
+    ("keep", "parameters", "kind"),
+    [(True, "separate", "gru"), (False, "shared", "gru"), (True, "shared", "lstm")],
+)
+def test_the_update_sees_what_acting_saw(keep: bool, parameters: str, kind: str) -> None:
     """Importance ratios are 1 before the first step, and a rollout's last values are the first of
     the next one: the critic's memory is carried on as the actor's is."""
-    mine = learner(**{"memory.keep": keep}, parameters=parameters)
-    state, _, parts = played(keep, parameters)
+    length = 4 if kind == "lstm" else 0
+    fields = {"memory.keep": keep, "memory.kind": kind, "memory.sequence_length": length}
+    mine = learner(**fields, parameters=parameters)
+    state, _, parts = played(keep, parameters, kind)
 
     @jax.jit
     def evaluate(state: PPOState, part: Trajectory) -> tuple:
@@ -195,6 +200,25 @@ def test_the_update_sees_what_acting_saw(keep: bool, parameters: str) -> None:
     going = ~np.asarray(parts[0].over[-1])[:, None] & late[0].alive[:, :, 0]
     assert going.any()
     np.testing.assert_allclose(early[2][going], late[0].value[:, :, 0][going], atol=1e-5)
+
+
+def test_sequences_cut_gradients_and_nothing_else() -> None:
+    shape, key = ViewShape((0, 0, 0), 2, 3), jax.random.key(0)
+    options: Any = {"hidden": (4,), "channels": (), "activation": "tanh", "head_scale": 1.0}
+    network = GRUNetwork(shape, 3, UNITS, key=key, kind="lstm", **options)
+    view, memory = jax.random.normal(key, (1, 6, 1, 2)), jnp.ones((1, 1, 2 * UNITS))
+    cleared, alive = jnp.zeros((1, 6, 1), bool), jnp.ones((1, 6, 1), bool)
+
+    def late(view: jax.Array, length: int) -> jax.Array:
+        """Of the last two steps."""
+        outputs = unrolled(network, view, memory, cleared, alive, length)
+        return jnp.sum(jnp.square(outputs[:, 4:]))
+
+    both = jax.jit(lambda view: [jax.value_and_grad(late)(view, length) for length in (0, 2)])
+    (whole, slope), (cut, shorter) = jax.tree.map(np.asarray, both(view))
+    np.testing.assert_allclose(whole, cut, rtol=1e-5)
+    np.testing.assert_allclose(slope[:, 4:], shorter[:, 4:], rtol=1e-4)
+    assert np.abs(slope[:, :4]).min() > 0 and not shorter[:, :4].any()
 
 
 @pytest.mark.parametrize("keep", [True, False])

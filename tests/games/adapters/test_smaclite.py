@@ -1,6 +1,7 @@
 """SMAClite: the library where it is installed, battles recorded from it, and a stand-in for it."""
 
 import json
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import coplay
 from coplay import UserError
 from coplay.algorithms.scripted import Random
 from coplay.core.group import group_players
+from coplay.games.adapters.versions import library_versions
 from coplay.games.adapters.worker_game import WorkerGame
 from coplay.games.adapters.workers.smac_env import make
 from coplay.games.adapters.workers.smac_maps import LIMITS
@@ -133,6 +135,20 @@ def test_played_in_workers_and_filmed() -> None:
 def test_errors_say_what_to_do(name: str, options: tuple[str, ...], said: str) -> None:
     with pytest.raises(UserError, match=said):
         make_game(name, options=(f"module={DOUBLE}", *options))
+
+
+def test_the_library_behind_a_game_is_named_with_its_commit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Found:
+        version = "0.0.1"
+
+        def read_text(self, name: str) -> str:
+            return json.dumps({"url": "u", "vcs_info": {"commit_id": "0d6abbea13340119"}})
+
+    monkeypatch.setattr(metadata, "distribution", lambda name: Found())
+    assert library_versions("smaclite:3m") == {"smaclite": "0.0.1 (commit 0d6abbea1334)"}
+    assert library_versions("stag-hunt") == {}
 
 
 @installed

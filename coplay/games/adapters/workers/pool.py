@@ -44,6 +44,7 @@ SETTINGS = {
     # Sets of strings are walked through in the same order in every process.
     "PYTHONHASHSEED": "0",
     "SDL_VIDEODRIVER": "dummy",
+    "SDL_AUDIODRIVER": "dummy",
     "PYGAME_HIDE_SUPPORT_PROMPT": "1",
 }
 
