@@ -39,6 +39,8 @@ class TrainArguments(Generic[GameConfig, LearnerConfig, RunSettings]):
     on: str = ""
     """Train the seeds one by one, several at a time: local:K (K worker processes), ray (the Ray
     cluster that is there, or one on this machine), or ray:ADDRESS. The same folder comes out."""
+    pictures: bool = True
+    """Leave a page, a replay, a learning curve and a film in the folder."""
     json: bool = False
     """Print the summary as one JSON object on standard output."""
 
@@ -117,7 +119,7 @@ def run(arguments: list[str]) -> int:
         if given.on:
             train_seeds_on(given.on, config, folder, resume is not None, progress)
         begun = resume is not None or bool(given.on)
-        summary = run_training(config, folder, begun, progress, force=given.force)
+        summary = run_training(config, folder, begun, progress, given.pictures, given.force)
     print_summary(summary, given.json, folder)
     return 0
 

@@ -19,8 +19,11 @@ from coplay.training.records import read_rows
 from coplay.training.run import RunFolder, named_paths
 
 
-def make_job(name: str, config: TrainConfig, run: Path, setting: Path, log: Path) -> Job:
-    """A run of a configuration, which is written into the file `setting`."""
+def make_job(
+    name: str, config: TrainConfig, run: Path, setting: Path, log: Path, *more: str
+) -> Job:
+    """A run of a configuration, which is written into the file `setting`. more: options of
+    `coplay train`."""
     write_json(setting, {"coplay": VERSION} | config.as_json())
     trusted = [text for one in loaded() for text in ("--load", one)]
     for path in named_paths(config):
@@ -33,8 +36,8 @@ def make_job(name: str, config: TrainConfig, run: Path, setting: Path, log: Path
     return Job(
         name,
         run,
-        (*train, "--config", str(setting), "--out", str(run), *game),
-        (*train, "--resume", str(run), *game),
+        (*train, "--config", str(setting), "--out", str(run), *game, *more),
+        (*train, "--resume", str(run), *game, *more),
         log,
     )
 

@@ -32,6 +32,8 @@ from coplay.sweeps.workers import (
 )
 
 Files = Literal["auto", "shared", "returned"]
+CARRIED = ("XLA_FLAGS", "JAX_PLATFORMS", "COPLAY_CACHE")
+"""Variables of the driver's environment that runs on other nodes have, too."""
 LOOK = 2.0
 """Seconds between two looks at a run whose files are returned."""
 ANSWER = 30.0
@@ -59,13 +61,19 @@ class TrialActor:
         self.sent = self.failed = ""
         self.begun = threading.Event()
 
+    def node(self) -> str:
+        """The node that this actor is on."""
+        return str(import_ray().get_runtime_context().get_node_id())
+
     def sees(self, folder: str) -> bool:
         """Whether this node sees a folder of the driver."""
         return (Path(folder) / self.token).exists()
 
-    def begin(self, job: Job, where: str, packed: bytes | None, returned: bool) -> None:
+    def begin(
+        self, job: Job, where: str, packed: bytes | None, returned: bool, carried: dict[str, str]
+    ) -> None:
         """Begin a run or take it up. where: the current folder of the driver. returned: in a folder
-        of this node. packed: what there is of the run, then."""
+        of this node. packed: what there is of the run, then. carried: variables of the driver."""
         cwd = Path(where)
         try:
             if returned:
@@ -78,7 +86,8 @@ class TrialActor:
             # The process of an actor that died may still be saving.
             while is_held(job.folder) and time.monotonic() < end:
                 time.sleep(0.1)
-            self.process = launch(next_arguments(job), job.log, cwd, environment(self.threads))
+            variables = environment(self.threads, carried)
+            self.process = launch(next_arguments(job), job.log, cwd, variables)
         except OSError as error:
             self.failed = f"cannot begin on this node: {error}"
         finally:
@@ -103,7 +112,7 @@ class TrialActor:
         if code is None and stamp == self.sent:
             return None, "", None
         self.sent = stamp
-        return code, words, pack(self.job.folder)
+        return code, words, pack(self.job.folder, whole=code is not None)
 
     def stop(self) -> None:
         """The run is to save and end."""
@@ -136,14 +145,16 @@ def _stamp(folder: Path) -> str:
     return found[-1].name if found else ""
 
 
-def pack(folder: Path) -> bytes | None:
-    """A run's folder as one piece; None: there is nothing. Files that are not finished stay out."""
+def pack(folder: Path, whole: bool = True) -> bytes | None:
+    """A run's folder as one piece; None: there is nothing. Files that are not finished stay out.
+    whole: with all checkpoints, else with the newest and the best alone."""
     if not folder.is_dir():
         return None
     out = io.BytesIO()
+    old = [] if whole else sorted((folder / "checkpoints").glob("step-*.npz"))[:-1]
     with tarfile.open(fileobj=out, mode="w") as archive:
         for path in sorted(folder.rglob("*")):
-            if path.is_file() and not path.name.startswith("."):
+            if path.is_file() and not path.name.startswith(".") and path not in old:
                 try:
                     archive.add(path, path.relative_to(folder).as_posix(), recursive=False)
                 except FileNotFoundError:  # an old checkpoint that was just removed
@@ -173,9 +184,8 @@ class RayWorkers:
         self.cpus, self.gpus, self.out = cpus, gpus, out
         self.started = self._connect(address)
         self.token = f".shared-{uuid.uuid4().hex}"
-        self.actor = self.ray.remote(TrialActor).options(
-            num_cpus=cpus, num_gpus=gpus, max_restarts=0, max_concurrency=4
-        )
+        self.kind = self.ray.remote(TrialActor)
+        self.wants = {"num_cpus": cpus, "num_gpus": gpus, "max_restarts": 0, "max_concurrency": 4}
         self.jobs: dict[str, tuple[Job, Any, Any]] = {}
         self.packed: dict[str, bytes] = {}
         self.asked: set[str] = set()
@@ -240,7 +250,9 @@ class RayWorkers:
                 if node["Resources"].get("CPU", 0) < self.cpus:
                     continue
                 here = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-                asked = self.actor.options(scheduling_strategy=here).remote(self.token, 1)
+                asked = self.kind.options(**self.wants, scheduling_strategy=here).remote(
+                    self.token, 1
+                )
                 try:
                     seen = self.ray.get(asked.sees.remote(str(self.out.resolve())), timeout=ANSWER)
                 except self.ray.exceptions.GetTimeoutError:
@@ -260,13 +272,14 @@ class RayWorkers:
     # --- jobs ----------------------------------------------------------------------------------
 
     def start(self, job: Job) -> bool:
-        actor = self.actor.remote(self.token, self.cpus)
+        actor = self.kind.options(**self.wants).remote(self.token, self.cpus)
         given = self._with_content(job) if self.returned else job
         packed = self.packed.get(job.name)
         if self.returned and packed is None:
             packed = pack(job.folder)
         given = given if self.returned else _absolute(given)
-        actor.begin.remote(given, str(Path.cwd()), packed, self.returned)
+        carried = {name: os.environ[name] for name in CARRIED if name in os.environ}
+        actor.begin.remote(given, str(Path.cwd()), packed, self.returned, carried)
         self.jobs[job.name] = (job, actor, actor.look.remote(LOOK))
         return True
 
@@ -287,7 +300,13 @@ class RayWorkers:
                 code, words, packed = self.ray.get(answer)
             except self.ray.exceptions.RayActorError:
                 del self.jobs[name]
+                self.ray.kill(actor)  # it may only be out of reach
                 ended.append(Ended(name, -1, lost=True, words="its node or its actor is gone"))
+                continue
+            except self.ray.exceptions.RayTaskError as error:
+                del self.jobs[name]
+                self.ray.kill(actor)
+                ended.append(Ended(name, 1, words=str(error.cause)))
                 continue
             except self.ray.exceptions.RayError as error:
                 raise RunStopped(

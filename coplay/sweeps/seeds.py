@@ -88,7 +88,8 @@ def _job(config: TrainConfig, home: Path, seed: int) -> Job:
             f"{home} holds seeds of a run with another configuration: remove it, or choose another "
             "--out"
         )
-    return make_job(name, one, home / name, home / f"{name}.json", home / f"{name}.txt")
+    files = (home / f"{name}.json", home / f"{name}.txt")
+    return make_job(name, one, home / name, *files, "--no-pictures")
 
 
 def _is_done(job: Job) -> bool:

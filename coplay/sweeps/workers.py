@@ -12,8 +12,9 @@ from typing import NamedTuple, Protocol
 from coplay.core.files import make_folder
 from coplay.core.lock import is_held
 from coplay.core.reading import shown
-from coplay.training.run import RunFolder
 
+CONFIG = "config.json"
+"""The first file of a run. `RunFolder` would load JAX, which an actor does without."""
 PATIENCE = 60.0
 """Seconds that a run has to save after it was asked to stop."""
 TAIL = 4000  # bytes of a log that are shown
@@ -78,9 +79,10 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def environment(threads: int) -> dict[str, str]:
-    """The environment of a run that computes with so many threads, and runs this very program."""
-    found = dict(os.environ)
+def environment(threads: int, more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment of a run that computes with so many threads, and runs this very program.
+    more: variables beside those of this process."""
+    found = {**os.environ, **(more or {})}
     home = str(Path(__file__).parents[2])
     before = found.get("PYTHONPATH", "")
     found["PYTHONPATH"] = os.pathsep.join([home, before] if before else [home])
@@ -110,7 +112,7 @@ def launch(
 
 def next_arguments(job: Job) -> tuple[str, ...]:
     """What `coplay` is given: the run is taken up if there is something of it."""
-    return job.go_on if RunFolder(job.folder).exists() else job.begin
+    return job.go_on if (job.folder / CONFIG).exists() else job.begin
 
 
 def tail(log: Path) -> str:

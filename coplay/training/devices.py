@@ -42,22 +42,22 @@ class Devices:
             )
         self.mesh = Mesh(there[: self.count], (SEED,))
 
-    def compiled(self, block: Callable[..., Any], *given: Any) -> Callable[..., Any]:
-        """A block of `make_block` as a compiled program for arguments like these. Each device has
-        its share of the states and keys [seed, ...], and all else whole."""
-        if self.count > 1:
-            whole, mine = Spec(), Spec(SEED)
-            block = jax.shard_map(
-                block,
-                mesh=self.mesh,
-                in_specs=(whole, whole, mine, mine, whole, whole, whole, whole),
-                out_specs=(mine, Spec(None, SEED)),
-                check_vma=False,
-            )
-        program = jax.jit(block, donate_argnums=2).lower(*self._placed(*given)).compile()
-        return lambda *given: program(*self._placed(*given))
+    def spread(self, block: Callable[..., Any]) -> Callable[..., Any]:
+        """A block of `make_block` in which every device has its share of the states and keys
+        [seed, ...], and all else whole."""
+        if self.count == 1:
+            return block
+        whole, mine = Spec(), Spec(SEED)
+        return jax.shard_map(
+            block,
+            mesh=self.mesh,
+            in_specs=(whole, whole, mine, mine, whole, whole, whole, whole),
+            out_specs=(mine, Spec(None, SEED)),
+            check_vma=False,
+        )
 
-    def _placed(self, game: Any, others: Any, state: Any, keys: Any, *rest: Any) -> tuple[Any, ...]:
+    def placed(self, game: Any, others: Any, state: Any, keys: Any, *rest: Any) -> tuple[Any, ...]:
+        """The arguments of a block where they belong."""
         if self.count == 1:
             return (game, others, state, keys, *rest)
         whole, mine = (NamedSharding(self.mesh, spec) for spec in (Spec(), Spec(SEED)))

@@ -34,9 +34,9 @@ from coplay.training.block import (
     TrainState,
     enter_phase,
     init_state,
-    make_block,
     state_shapes,
 )
+from coplay.training.compiling import compile_block
 from coplay.training.config import TrainConfig, refuse_too_large
 from coplay.training.continuity import (
     differences,
@@ -341,14 +341,13 @@ class Trainer:
     def _compile(self, phase: Phase) -> Any:
         """The function that plays and learns blocks of the phase; see `make_block`."""
         begun = time.perf_counter()
-        run = self.config.run
         compiled: Any
         if self.workers:
             compiled = self.workers.make_block(phase, self.state)
         else:
-            block, number = make_block(phase, run.rollout, run.block), np.int32(0)
-            given = (self.game, phase.others, self.state, self.keys, number, number, number)
-            compiled = self.devices.compiled(block, *given, self.streams)
+            compiled = compile_block(
+                self.devices, self.config, phase, self.game, self.state, self.keys, self.streams
+            )
         took = time.perf_counter() - begun
         self.clock.compiling += took
         self.watcher.say(f"compiled in {took:.1f} s")
