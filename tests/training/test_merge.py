@@ -20,6 +20,7 @@ SMALL: dict[str, Any] = {
     **{"copies": 8, "rollout": 4, "minibatches": 1, "epochs": 1, "block": 2, "steps": 192},
     **{"episodes": 4, "evaluate_every": 64, "evaluate_episodes": 2, "seed": 5},
     **{"network.hidden": (4,), "quiet": True, "pictures": False, "game": "matrix:stag-hunt"},
+    "game_fields": {"rounds": 3},
 }
 
 
