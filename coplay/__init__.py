@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from coplay.api.reporting import report as report
     from coplay.api.sharing import export_player as export_player
     from coplay.api.sharing import import_player as import_player
+    from coplay.api.sweeping import sweep as sweep
     from coplay.api.training import train as train
     from coplay.core.errors import UserError as UserError
     from coplay.core.game import Game as Game
@@ -104,6 +105,7 @@ _WHERE = {
     "report": "coplay.api.reporting",
     "schelling": "coplay.api.playing",
     "seat_keys": "coplay.core.trajectory",
+    "sweep": "coplay.api.sweeping",
     "to_pettingzoo": "coplay.games.adapters.pettingzoo_out",
     "train": "coplay.api.training",
     "Trajectory": "coplay.core.trajectory",

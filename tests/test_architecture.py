@@ -16,6 +16,7 @@ LAYERS = (
     ("matches",),
     ("training",),
     ("evaluation",),
+    ("sweeps",),
     ("reports",),
     ("serve",),
     ("api", "bench", "reproduce", "cli"),

@@ -6,6 +6,7 @@ from pathlib import Path
 from coplay.core.check import FolderCheck, FolderReport
 from coplay.core.errors import UserError
 from coplay.core.reading import shown_in_line
+from coplay.sweeps.folder import PARTS, check_sweep, holds_sweep
 from coplay.training.check import (
     PACK_PARTS,
     check_dataset,
@@ -22,6 +23,7 @@ from coplay.training.check import (
 
 CHECKS = {
     "player": FolderCheck(holds_player, check_player),
+    "sweep": FolderCheck(holds_sweep, check_sweep, PARTS),
     "pack of partners": FolderCheck(holds_pack, check_pack, PACK_PARTS),
     "dataset": FolderCheck(holds_dataset, check_dataset),
     "pretrained model": FolderCheck(holds_pretrained, check_pretrained),

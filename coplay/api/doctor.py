@@ -23,6 +23,8 @@ EXTRAS = {
     "mctx": "another backend of the search",
     "jaxmarl": "JaxMARL's games: MPE, SMAX, Overcooked, …",
     "pettingzoo": "environments of PettingZoo, in worker processes",
+    "sweep": "Optuna for coplay sweep: --sampler optuna, --prune",
+    "ray": "runs on a Ray cluster: --on ray",
     "web": "coplay serve: runs and seats in the browser",
     "wandb": "metrics to Weights & Biases (--log wandb)",
     "mlflow": "metrics to MLflow (--log mlflow)",

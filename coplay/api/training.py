@@ -19,6 +19,8 @@ from coplay.core.files import new_folder
 from coplay.core.game import Game
 from coplay.reports.results import after_training
 from coplay.reports.run_page import KeptPage
+from coplay.sweeps.config import SweepConfig
+from coplay.sweeps.seeds import train_seeds
 from coplay.training.config import TrainConfig, run_defaults
 from coplay.training.opened import OpenedRun
 from coplay.training.presets import from_preset, preset_game, presets
@@ -34,6 +36,7 @@ def train(
     *,
     seating: str | Sequence[Entry] = "",
     game_fields: Mapping[str, Any] | None = None,
+    on: str = "",
     resume: bool = False,
     force: bool = False,
     quiet: bool = False,
@@ -50,6 +53,7 @@ def train(
     fields: of the run (`steps`, `seed`, …) or of the learner (`learning_rate`, …), as in
         `coplay train PLAYER --help`; nested ones by their path or as a dictionary. game_fields: of
         the game.
+    on: where the seeds are trained one by one, several at a time: local:K, ray or ray:ADDRESS.
     resume: go on with the run in `out`; only `steps` may be given. force: also if its configuration
         or the version of coplay is not what the checkpoint was written with.
     quiet: show no progress. pictures: leave a page, a replay, a learning curve and a film in the
@@ -78,8 +82,19 @@ def train(
         given = fields | ({"seating": seating_text(seating)} if seating else {})
         config = make_config(player, game, game_fields or {}, given)
     with watching(watcher, quiet) as told:
-        summary = run_training(config, folder, resume, told, pictures, force)
+        if on:
+            train_seeds_on(on, config, folder, resume, told)
+        summary = run_training(config, folder, resume or bool(on), told, pictures, force)
     return summary | {"folder": str(folder.path)}
+
+
+def train_seeds_on(
+    on: str, config: TrainConfig, folder: RunFolder, resume: bool, watcher: Watcher
+) -> None:
+    """Train the seeds of a run one by one, elsewhere. What is left is the final evaluation."""
+    if resume:
+        raise UserError("--on begins a run: leave out --resume, or leave out --on")
+    train_seeds(config, folder.path, SweepConfig(on=on), watcher.say)
 
 
 def run_training(

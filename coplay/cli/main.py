@@ -39,6 +39,9 @@ COMMANDS = {
     "train": Command(
         "train PLAYER", "train a player by self-play or among others, resume a run", "train"
     ),
+    "sweep": Command(
+        "sweep PLAYER", "train with every setting of some fields, say which is best", "sweep"
+    ),
     "play": Command(
         "play", "let players play and count what every seat gets; cross-play of runs", "play"
     ),

@@ -36,6 +36,11 @@ class TrainArguments(Generic[GameConfig, LearnerConfig, RunSettings]):
     config: Path | None = None
     """Start from the configuration of another run (its config.json), or from a TOML file as coplay
     config writes it; other options override it."""
+    on: str = ""
+    """Train the seeds one by one, several at a time: local:K (K worker processes), ray (the Ray
+    cluster that is there, or one on this machine), or ray:ADDRESS. The same folder comes out."""
+    pictures: bool = True
+    """Leave a page, a replay, a learning curve and a film in the folder."""
     json: bool = False
     """Print the summary as one JSON object on standard output."""
 
@@ -83,6 +88,7 @@ def run(arguments: list[str]) -> int:
         finished_summary,
         resumed_config,
         run_training,
+        train_seeds_on,
     )
     from coplay.reports.progress import ProgressLine
     from coplay.reports.results import print_summary
@@ -110,7 +116,10 @@ def run(arguments: list[str]) -> int:
             print_summary(summary, given.json)
             return 0
     with ProgressLine() as progress:
-        summary = run_training(config, folder, resume is not None, progress, force=given.force)
+        if given.on:
+            train_seeds_on(given.on, config, folder, resume is not None, progress)
+        begun = resume is not None or bool(given.on)
+        summary = run_training(config, folder, begun, progress, given.pictures, given.force)
     print_summary(summary, given.json, folder)
     return 0
 

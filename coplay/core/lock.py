@@ -96,6 +96,25 @@ class Lock:
                 return
 
 
+def is_held(folder: Path) -> bool:
+    """Whether a process has the right to write in a folder just now. Changes nothing."""
+    if fcntl is None:
+        return False
+    try:
+        file = os.open(folder / LOCK, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+    except OSError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(file)
+    return False
+
+
 def who(file: int) -> str:
     """Who holds a lock, as its file says, for a message."""
     try:

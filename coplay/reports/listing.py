@@ -77,12 +77,23 @@ def _comparison(folder: Path) -> tuple[str, str]:
     return ", ".join(games), f"{len(games)} games" if len(games) > 1 else ""
 
 
+def _sweep(folder: Path) -> tuple[str, str]:
+    where, about = str(folder / "sweep.json"), read_json(folder / "sweep.json")
+    config = read_field(about, "config", dict, where)
+    trials = read_field(about, "trials", list, where)
+    space = read_field(about, "space", list, where)
+    paths = [str(one.get("path")) for one in space if isinstance(one, dict)]
+    done = sum(isinstance(one, dict) and one.get("state") == "finished" for one in trials)
+    return _game(config, where), f"{done} trials finished, over {', '.join(paths)}"
+
+
 def _game(about: dict[str, Any], where: str) -> str:
     return str(read_field(about, "game_name", str, where))
 
 
 KINDS = {
     "player": FolderKind("card.json", _player),
+    "sweep": FolderKind("sweep.json", _sweep),
     "dataset": FolderKind("about.json", _dataset),
     "model": FolderKind("config.json", _model),
     "pack of partners": FolderKind("pack.json", _pack),

@@ -51,6 +51,8 @@ class RunConfig(Config):
     """Seed of all randomness; with several seeds, the first of them."""
     seeds: Annotated[int, Range(least=1, most=10_000)] = 1
     """Independent seeds trained side by side in one compiled program."""
+    devices: PositiveInt = 1
+    """Devices that share the seeds; their number must divide that of the seeds."""
     copies: PositiveInt = 256
     """Game copies played at once."""
     rollout: PositiveInt = 32

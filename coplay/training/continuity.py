@@ -1,7 +1,8 @@
 """Whether a run that is taken up is the run that was left: what its checkpoints state.
 
-Every checkpoint states the configuration (apart from `run.steps`, which may be raised) and its
-checksum, the version of coplay, and the length and checksum of each file that grows.
+Every checkpoint states the configuration (apart from `run.steps`, which may be raised, and
+`run.devices`, which changes no number) and its checksum, the version of coplay, and the length and
+checksum of each file that grows.
 """
 
 import hashlib
@@ -21,6 +22,7 @@ def canonical(config: TrainConfig) -> dict[str, Any]:
     """All that must not change while a run goes on, as plain values."""
     data = json.loads(json.dumps(config.as_json()))
     data["run"].pop("steps", None)
+    data["run"].pop("devices", None)
     return data
 
 

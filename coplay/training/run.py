@@ -117,7 +117,7 @@ class RunFolder:
             source, copy = get_field(config.learner, path), self.model_folder(path)
             if source and not (self.exists() and copy.exists()):
                 copy_pretrained(Path(source), copy)
-        for path in _named_paths(config):
+        for path in named_paths(config):
             name_folder(path)  # a run that this process writes is its user's
         loads = list(dict.fromkeys([*self.loads(), *loaded()]))
         about: dict[str, Any] = {"coplay": VERSION} | ({"loads": loads} if loads else {})
@@ -198,12 +198,12 @@ class RunFolder:
 def read_config(path: Path) -> TrainConfig:
     """A run's configuration from its file."""
     config = TrainConfig.from_json(read_json(path), str(path))
-    for named in _named_paths(config):
+    for named in named_paths(config):
         refuse_elsewhere(named, path.parent, str(path))
     return config
 
 
-def _named_paths(config: TrainConfig) -> list[str]:
+def named_paths(config: TrainConfig) -> list[str]:
     """The folders that a configuration names: other runs, pretrained models."""
     texts = [config.run.seating, *(text.partition("=")[2] for text in config.run.switch)]
     entries = [part for text in texts for part in re.split("[,:]", text) if part and is_run(part)]

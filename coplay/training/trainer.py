@@ -34,9 +34,9 @@ from coplay.training.block import (
     TrainState,
     enter_phase,
     init_state,
-    make_block,
     state_shapes,
 )
+from coplay.training.compiling import compile_block
 from coplay.training.config import TrainConfig, refuse_too_large
 from coplay.training.continuity import (
     differences,
@@ -45,6 +45,7 @@ from coplay.training.continuity import (
     statement,
     tell_resumed,
 )
+from coplay.training.devices import Devices
 from coplay.training.evaluations import Evaluations
 from coplay.training.loggers.registry import OtherLogs, check_installed
 from coplay.training.logs import Logs, is_logged
@@ -128,6 +129,7 @@ class Trainer:
         seed_keys = jax.vmap(jax.random.key)(jnp.array(self.seeds))
         self.init_keys, self.keys = jnp.moveaxis(jax.vmap(jax.random.split)(seed_keys), 1, 0)
         self.streams = jnp.arange(self.game.seats)
+        self.devices = Devices(run, self.game)
         self.evaluations = Evaluations(self.folder.evaluations_file, run.evaluate_every)
         self.clock = Clock()
         self.iteration = self.logged = 0
@@ -339,16 +341,13 @@ class Trainer:
     def _compile(self, phase: Phase) -> Any:
         """The function that plays and learns blocks of the phase; see `make_block`."""
         begun = time.perf_counter()
-        run = self.config.run
         compiled: Any
         if self.workers:
             compiled = self.workers.make_block(phase, self.state)
         else:
-            block = jax.jit(make_block(phase, run.rollout, run.block), donate_argnums=2)
-            number = np.int32(0)
-            compiled = block.lower(
-                self.game, phase.others, self.state, self.keys, number, number, number, self.streams
-            ).compile()
+            compiled = compile_block(
+                self.devices, self.config, phase, self.game, self.state, self.keys, self.streams
+            )
         took = time.perf_counter() - begun
         self.clock.compiling += took
         self.watcher.say(f"compiled in {took:.1f} s")
@@ -456,7 +455,7 @@ class Trainer:
 
     def _evaluate(self, phase: Phase, index: int, episodes: int) -> Match:
         """The players of one seed as they stand."""
-        learners = jax.tree.map(lambda x: x[index], self.state.learners)
+        learners = self.devices.of_seed(self.state.learners, index)
         players: list[Player] = []
         for seat, entry in enumerate(phase.entries):
             mine = [

@@ -91,10 +91,15 @@ COMMANDS: list[list[str]] = [
     ["doctor"],
     ["config", "ppo"],
     *(["report", "run"], ["serve", "run"], ["serve", "empty"]),
+    *(["sweep", "ppo"], ["sweep", "--resume", "run"], ["sweep", "--resume", "missing"]),
 ]
 COMMON = [["train", "ppo"], ["play"], ["adapt", "ns"], ["collect"], ["list"], ["watch", "run"]]
 """Commands that take no time to import."""
-USUAL = {"play": ["--seating", "ns,ns,ns,ns"], "adapt": ["--against", "ns,nh,ns"]}
+USUAL = {
+    "sweep": ["--vary", "discount=0.9,0.99"],
+    "play": ["--seating", "ns,ns,ns,ns"],
+    "adapt": ["--against", "ns,nh,ns"],
+}
 """Command -> what makes it a right one, so that other options are looked at as well."""
 
 OPTION = re.compile(r"(--[a-z][\w.-]*)((?: \[?(?:[A-Z][A-Z]+|\{[^}]*\})[^\s│]*)?)")
@@ -140,6 +145,14 @@ def value(chance: random.Random, name: str, kind: str) -> str:
         return chance.choice(known)
     if last in ("--seating", "--against", "--mix", "--learners", "seating"):
         return ",".join(chance.choices(PLAYERS, k=chance.choice([1, 3, 4, 4, 4, 5])))
+    if last == "--vary":
+        field = chance.choice(["discount", "epochs", "game.height", "seed", "nothing", "copies"])
+        values = chance.choice(
+            ["0.9,0.99", "1,2", "log:1e-3..0.5", "0..1:3", "int:1..3", "..", "5"]
+        )
+        return f"{field}={values}"
+    if last == "--on":
+        return chance.choice(["local", "local:2", "local:0", "local:x", "ray:nowhere:1", "far"])
     if last == "--switch":
         return f"{chance.choice(WHOLE)}:{chance.choice(WHOLE)}={chance.choice(PLAYERS)}"
     if "PATH" in kind:

@@ -23,6 +23,7 @@ from coplay.games.stag_hunt import StagHuntConfig
 from coplay.matches import match
 from coplay.reproduce import runner
 from coplay.serve import server, start
+from coplay.sweeps import seeds, sweep
 from coplay.training import collect, trainer
 from coplay.training.config import RunConfig, TrainConfig
 from coplay.training.phases import plan_phases
@@ -54,6 +55,8 @@ def sandbox(tmp_path: Path, monkeypatch: Any) -> Path:
         (best_response, "_stage"),
         (collect, "play_whole"),
         (runner, "reproduce"),
+        (sweep.Sweep, "run"),
+        (seeds, "_workers"),
         (start, "GuestTable"),
         (server, "serve"),
     ):

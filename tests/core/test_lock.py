@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from coplay.core.errors import UserError
-from coplay.core.lock import Lock
+from coplay.core.lock import Lock, is_held
 
 HOLD = "import sys; from pathlib import Path; from coplay.core.lock import Lock\n"
 HOLD += "lock = Lock(Path(sys.argv[1])); print('held', flush=True); sys.stdin.read()"
@@ -55,3 +55,11 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot write in"):
         Lock(tmp_path / "run")
     assert (tmp_path / "mine").read_text() == "keep"
+
+
+def test_whether_a_lock_is_held_is_told_without_taking_it(tmp_path: Path) -> None:
+    assert not is_held(tmp_path / "run")
+    lock = Lock(tmp_path / "run")
+    assert is_held(tmp_path / "run")
+    lock.release()
+    assert not is_held(tmp_path / "run") and (tmp_path / "run" / ".lock").exists()

@@ -9,10 +9,14 @@ import pytest
 from coplay.api.checking import CHECKS, check
 from coplay.api.models import collect, pretrain
 from coplay.api.sharing import export_player, import_player
-from coplay.api.training import train
+from coplay.api.sweeping import new_sweep
+from coplay.api.training import make_config, train
 from coplay.cli.main import run
 from coplay.core.lock import LOCK
 from coplay.core.manifest import MANIFEST, read_manifest
+from coplay.reports.sweep_page import write_sweep
+from coplay.sweeps.config import SweepConfig
+from coplay.sweeps.folder import OpenedSweep, SweepFolder, Trial
 from tests.faults.tiny import quick_folder, tiny, train_tiny
 
 __all__ = ["tiny"]
@@ -52,6 +56,18 @@ def test_a_few_flips_in_a_run(tiny: None) -> None:
         flip_and_check(folder / "run", 30, seed=0)
 
 
+def write_own_files(folder: Path) -> None:
+    """A sweep without its runs, which are checked by themselves."""
+    config = make_config("ppo", "stag-hunt", {}, {})
+    state = new_sweep(config, SweepConfig(), {"discount": [0.9, 0.99]})
+    state.trials = [Trial(index, {"discount": x}) for index, x in enumerate((0.9, 0.99))]
+    opened = OpenedSweep(SweepFolder(folder))
+    opened.write(state)
+    write_sweep(state, SweepFolder(folder))
+    opened.manifest.settle()
+    opened.close()
+
+
 @pytest.fixture(scope="module")
 def folders() -> Iterator[dict[str, Path]]:
     """A folder of every kind that can be checked, made as a user makes it."""
@@ -64,7 +80,9 @@ def folders() -> Iterator[dict[str, Path]]:
         assert run(["partners", "make", *order]) == 0
         export_player(folder / "run", folder / "run.player.npz")
         import_player(folder / "run.player.npz", folder / "player")
+        write_own_files(folder / "sweep")
         found = {
+            "sweep": "sweep",
             "player": "player",
             "run": "run",
             "dataset": "data",
@@ -85,6 +103,7 @@ def test_every_kind_of_folder_is_flipped(folders: dict[str, Path]) -> None:
     [
         *(("run", 1400), ("dataset", 300), ("pretrained model", 300), ("pack of partners", 100)),
         ("player", 200),
+        ("sweep", 100),
     ],
 )
 def test_no_flip_is_silent(folders: dict[str, Path], kind: str, flips: int) -> None:

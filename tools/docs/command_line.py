@@ -34,6 +34,7 @@ file, each field below what it means: into `--out FILE.toml`, or on standard out
 
 FIRST = {
     "train": ["ppo"],
+    "sweep": ["ppo"],
     "config": ["ppo"],
     "audit": list(AUDITS),
     "pretrain": list(PARTS),

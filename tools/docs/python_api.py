@@ -11,7 +11,7 @@ import coplay
 
 GROUPS = {
     "Train, play, measure": [
-        *("train", "play", "episodes", "replay", "cross_play", "schelling"),
+        *("train", "sweep", "play", "episodes", "replay", "cross_play", "schelling"),
         *("adapt", "compare", "report"),
         *("audit_seats", "audit_wiring", "check", "doctor"),
     ],

@@ -1,0 +1,126 @@
+"""The seeds of one run trained by several workers: on this machine, or on a Ray cluster.
+
+Each seed is a run of its own until all are done. Then they are put together to the folder that one
+run of all seeds would have left.
+"""
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from coplay.core.errors import Interrupted, RunStopped, UserError
+from coplay.core.lock import Lock
+from coplay.sweeps.config import Place, SweepConfig
+from coplay.sweeps.jobs import make_job, with_run
+from coplay.sweeps.workers import Job, Workers, local_workers, tail
+from coplay.training.config import TrainConfig
+from coplay.training.merge import merge_runs
+from coplay.training.phases import plan_phases
+from coplay.training.preparation import records
+from coplay.training.run import RunFolder, make_game_of
+
+TRIES, LOSSES, BREAK = 3, 20, 0.2
+EPISODES = 2
+"""Of the final evaluation of a single seed; the whole run makes its own."""
+
+
+def train_seeds(
+    config: TrainConfig, out: Path, where: SweepConfig, say: Callable[[str], None]
+) -> None:
+    """Train every seed by itself and put them together in `out`, which can then be resumed.
+
+    What is done lies in a folder beside it until then. The same call goes on where it was.
+    """
+    check(config)
+    RunFolder(out).refuse_if_taken()
+    home = out.with_name(f"{out.name}.parts")
+    lock = Lock(home)
+    workers: Workers | None = None
+    try:
+        workers = _workers(where, home, config.run.seeds)
+        jobs = [_job(config, home, config.run.seed + index) for index in range(config.run.seeds)]
+        say(f"{len(jobs)} seeds, {min(workers.slots, len(jobs))} at a time")
+        run_jobs(workers, [job for job in jobs if not _is_done(job)], say)
+        merge_runs([job.folder for job in jobs], config, out)
+    except KeyboardInterrupt:
+        say("stopping: the runs save what they have")
+        raise Interrupted("stopped; the same command goes on where it was") from None
+    except BaseException:
+        lock.release(discard=True)
+        raise
+    finally:
+        if workers is not None:
+            workers.close()
+        lock.release()
+    shutil.rmtree(home)
+
+
+def check(config: TrainConfig) -> None:
+    """An error if the seeds of a run cannot be trained one by one."""
+    if config.run.seeds < 2:
+        raise UserError("--on shares the seeds of a run: give at least --seeds 2")
+    if config.run.devices > 1:
+        raise UserError("--on and --devices both share the seeds: leave out one of them")
+    if records(config.learner):
+        raise UserError(
+            f"'{config.player}' makes its recordings once for all seeds: give --goals.from, or "
+            "leave out --on"
+        )
+    plan_phases(config, make_game_of(config))
+
+
+def _workers(where: SweepConfig, home: Path, jobs: int) -> Workers:
+    place = Place.of(where.on)
+    if place.kind == "ray":
+        from coplay.sweeps.ray_workers import RayWorkers
+
+        return RayWorkers(place.address, where.cpus, where.gpus, where.files, home)
+    return local_workers(place.workers, where.cpus, jobs)
+
+
+def _job(config: TrainConfig, home: Path, seed: int) -> Job:
+    name = f"seed-{seed}"
+    one = with_run(config, seed=seed, seeds=1, episodes=EPISODES)
+    there = RunFolder(home / name)
+    if there.exists() and there.read_config() != one:
+        raise UserError(
+            f"{home} holds seeds of a run with another configuration: remove it, or choose another "
+            "--out"
+        )
+    files = (home / f"{name}.json", home / f"{name}.txt")
+    return make_job(name, one, home / name, *files, "--no-pictures")
+
+
+def _is_done(job: Job) -> bool:
+    return RunFolder(job.folder).read_summary() is not None
+
+
+def run_jobs(workers: Workers, jobs: list[Job], say: Callable[[str], None]) -> None:
+    """Do all jobs; an error if one fails three times by itself."""
+    waiting, running = list(jobs), dict[str, Job]()
+    failed, lost = dict[str, int](), dict[str, int]()
+    done = 0
+    while waiting or running:
+        while waiting and len(running) < workers.slots:
+            job = waiting.pop(0)
+            if not workers.start(job):
+                waiting.append(job)
+                break
+            running[job.name] = job
+        for one in workers.poll():
+            job = running.pop(one.name)
+            if one.code == 0:
+                done += 1
+                say(f"{job.name}: done, {done} of {len(jobs)}")
+                continue
+            counted = lost if one.lost else failed
+            counted[job.name] = counted.get(job.name, 0) + 1
+            if one.code == 2 or counted[job.name] >= (LOSSES if one.lost else TRIES):
+                raise RunStopped(
+                    f"{job.name} failed: {one.words or tail(job.log)}\nThe same command goes on "
+                    "where it was"
+                )
+            say(f"{job.name}: {'its machine is lost' if one.lost else 'it failed'}; once more")
+            waiting.insert(0, job)
+        time.sleep(BREAK)

@@ -1,0 +1,43 @@
+"""A block of a run as a compiled program, for the devices and the memory that there are."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Array, Int, Key
+
+from coplay.core.errors import UserError
+from coplay.core.game import Game
+from coplay.training.block import TrainState, make_block, state_shapes
+from coplay.training.config import RunConfig, TrainConfig
+from coplay.training.devices import Devices
+from coplay.training.memory import needed, refuse_too_much
+from coplay.training.phases import Phase
+
+
+def compile_block(
+    devices: Devices,
+    config: TrainConfig,
+    phase: Phase,
+    game: Game,
+    state: TrainState,
+    keys: Key[Array, " seed"],
+    streams: Int[Array, " seat"],
+) -> Callable[..., Any]:
+    """The block of `make_block` for arguments like these. An error if it needs more memory than
+    there is."""
+    run, number = config.run, np.int32(0)
+    block = jax.jit(devices.spread(make_block(phase, run.rollout, run.block)), donate_argnums=2)
+    rest = (keys, number, number, number, streams)
+
+    def need(other: RunConfig) -> int:
+        if devices.count > 1:
+            raise UserError("shapes are placed on one device only")
+        shapes = state_shapes(dataclasses.replace(config, run=other), game, phase)
+        return needed(block.lower(game, phase.others, shapes, *rest).compile())
+
+    program = block.lower(*devices.placed(game, phase.others, state, *rest)).compile()
+    refuse_too_much(needed(program), run, need)
+    return lambda *given: program(*devices.placed(*given))

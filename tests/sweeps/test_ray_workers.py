@@ -1,0 +1,171 @@
+"""Runs on a Ray cluster: files that travel, nodes that die."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coplay.core.errors import UserError
+from coplay.sweeps import ray_workers
+from coplay.sweeps.ray_workers import RayWorkers, pack, unpack
+from coplay.sweeps.workers import Job
+
+
+def test_a_run_travels_whole(tmp_path: Path) -> None:
+    (tmp_path / "run" / "checkpoints").mkdir(parents=True)
+    (tmp_path / "run" / "checkpoints" / "step-1.npz").write_bytes(b"arrays")
+    (tmp_path / "run" / ".lock").write_text("held")
+    packed = pack(tmp_path / "run")
+    assert packed is not None and pack(tmp_path / "nothing") is None
+    (tmp_path / "run" / "checkpoints" / "step-0.npz").touch()
+    assert packed == pack(tmp_path / "run", whole=False) != pack(tmp_path / "run")
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "old").touch()
+    unpack(packed, tmp_path / "there")
+    found = [path.relative_to(tmp_path / "there") for path in (tmp_path / "there").rglob("*.*")]
+    assert found == [Path("checkpoints/step-1.npz")]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "there"]
+
+
+def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(UserError, match=r"\.\[ray\]"):
+        ray_workers.import_ray()
+
+
+RUN = """
+import os, sys, time
+from pathlib import Path
+if "--resume" in sys.argv:
+    run = Path(sys.argv[sys.argv.index("--resume") + 1])
+    (run / "summary.json").write_text("on from " + (run / "config.json").read_text())
+    os._exit(0)
+run = Path(sys.argv[sys.argv.index("--out") + 1])
+(run / "checkpoints").mkdir(parents=True)
+(run / "config.json").write_text("here")
+(run / "checkpoints" / "step-1.npz").write_text("a checkpoint")
+time.sleep(600)
+"""
+"""A file for `--load` in place of a run: it saves once and does not end; taken up, it ends."""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """A head without cores and two nodes with one core each."""
+    ray = pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    made.add_node(num_cpus=1)
+    made.add_node(num_cpus=1)
+    ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+def wait_for(found: Callable[[], Any]) -> Any:
+    for _ in range(1200):
+        if value := found():
+            return value
+        time.sleep(0.2)
+    raise TimeoutError
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("files", ["shared", "returned"])
+def test_a_run_goes_on_where_its_node_died(cluster: Any, tmp_path: Path, files: Any) -> None:
+    import ray
+
+    (tmp_path / "run.py").write_text(RUN)
+    (tmp_path / "setting.json").write_text("{}")
+    own = ("--load", str(tmp_path / "run.py"), "list")
+    folder = tmp_path / "out" / "run"
+    setting = str(tmp_path / "setting.json")
+    begin = (*own, "--config", setting, "--out", str(folder))
+    job = Job("a", folder, begin, (*own, "--resume", str(folder)), tmp_path / "log.txt")
+    workers = RayWorkers("", 1, 0.0, files, tmp_path / "out")
+    assert workers.slots == 2 and workers.returned == (files == "returned")
+    assert workers.start(job)
+    wait_for(lambda: not workers.poll() and (folder / "checkpoints" / "step-1.npz").exists())
+    place = ray.get(workers.jobs["a"][1].node.remote())
+    (node,) = [one for one in cluster.worker_nodes if one.node_id == place]
+    cluster.remove_node(node, allow_graceful=False)
+    (ended,) = wait_for(workers.poll)
+    assert ended.lost
+    cluster.add_node(num_cpus=1)
+    assert workers.start(job)
+    (ended,) = wait_for(workers.poll)
+    assert ended.code == 0, ended.words
+    assert (folder / "summary.json").read_text() == "on from here"
+    workers.close()
+
+
+CLUSTER = """
+import sys, threading, time
+from pathlib import Path
+
+import ray
+from ray.cluster_utils import Cluster
+
+from coplay.cli.main import run
+
+files, out, kill = sys.argv[1], Path(sys.argv[2]), sys.argv[3] == "kill"
+cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
+ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
+
+
+def kill_one():
+    while not list(out.glob("trials/*/checkpoints/step-*[1-9]*.npz")):
+        time.sleep(0.2)
+    cluster.remove_node(nodes[1], allow_graceful=False)
+    print("killed a node", flush=True)
+
+
+if kill:
+    threading.Thread(target=kill_one, daemon=True).start()
+code = run(["sweep", *sys.argv[4:], "--on", "ray", "--files", files, "--out", str(out)])
+ray.shutdown()
+cluster.shutdown()
+sys.exit(code)
+"""
+TINY = [
+    *("ppo", "--game", "matrix:stag-hunt", "--vary", "discount=0.8,0.85,0.9,0.95", "--seeds", "2"),
+    *("--steps", "65536", "--copies", "16", "--rollout", "16", "--block", "8", "--episodes", "50"),
+    *("--checkpoint-every", "4096", "--network.hidden", "4", "--no-audit", "--no-measure"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("files", ["shared", "returned"])
+def test_a_node_dies_and_nothing_is_lost(tmp_path: Path, files: str) -> None:
+    """Four trials of two seeds on two nodes, one of which is killed; bit-equal to a local sweep."""
+    pytest.importorskip("ray")
+    from tests.faults.tiny import outcome
+
+    home = str(Path(__file__).parents[2])
+    variables = os.environ | {"PYTHONPATH": home, "RAY_USAGE_STATS_ENABLED": "0"}
+
+    def start(*words: str) -> str:
+        given: Any = {"env": variables, "cwd": tmp_path, "text": True, "check": True}
+        return subprocess.run([sys.executable, *words], capture_output=True, **given).stdout
+
+    said = start("-c", CLUSTER, files, str(tmp_path / "ray"), "kill", *TINY)
+    assert "killed a node" in said
+    local = ["--on", "local:1", "--cpus", "1", "--out", str(tmp_path / "local")]
+    start("-m", "coplay", "sweep", *TINY, *local)
+    for part in ("trials/000", "trials/001", "trials/002", "trials/003", "best"):
+        assert outcome(tmp_path / "ray" / part) == outcome(tmp_path / "local" / part), part
+
+
+@pytest.mark.slow
+def test_an_address_that_does_not_answer_is_one_sentence(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    with pytest.raises(UserError, match="no cluster answers"):
+        RayWorkers("127.0.0.1:1", 1, 0.0, "auto", tmp_path)
