@@ -199,7 +199,8 @@ def _pictures(out: Path, request: Request) -> list[tuple[Path, str, str]]:
     if request.suite:
         return [(out / "suite.png", "Reward by episode", "A panel for each set of co-players.")]
     path = KeptResults(out, request).path(request.sets[0], "png")
-    return [(path, "Reward by episode", "With a 95 % interval; below, what it expects of others.")]
+    words = "With a 95 % interval; below it how well a player that predicts others does so."
+    return [(path, "Reward by episode", words)]
 
 
 # --- comparison --------------------------------------------------------------------------------

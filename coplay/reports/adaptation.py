@@ -168,7 +168,8 @@ def _curve(axes: Axes, result: dict[str, Any]) -> None:
     episodes = np.arange(len(curve))
     colour = seat_colour(0)
     axes.fill_between(episodes, band[:, 0], band[:, 1], color=colour, alpha=0.18, linewidth=0)
-    axes.plot(episodes, curve, color=colour, linewidth=0.7, alpha=0.6, label="mean over units")
+    axes.plot(episodes, curve, color=colour, linewidth=0.7, alpha=0.6, label="mean of repetitions")
+    axes.xaxis.get_major_locator().set_params(integer=True)
     if len(curve) >= SMOOTH:
         smooth = np.convolve(curve, np.full(SMOOTH, 1 / SMOOTH), mode="valid")
         axes.plot(
