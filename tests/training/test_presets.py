@@ -19,9 +19,8 @@ PAIRS = [(name, player) for name, preset in presets().items() for player in pres
 
 @pytest.mark.parametrize("name, player", PAIRS)
 def test_every_preset_is_a_configuration_in_which_every_field_acts(name: str, player: str) -> None:
-    pytest.importorskip("jaxmarl")
-    config = from_preset(name, player)
-    assert config.run.preset == name and config.game_name == presets()[name].game
+    config = from_preset(name, player, "stag-hunt")
+    assert config.run.preset == name and config.game == StagHuntConfig()
     assert not inert_fields(config.learner) and not inert_fields(config.run)
     make = learner_parts(player)[1]
     seats = (0, 1, 2)
@@ -31,6 +30,15 @@ def test_every_preset_is_a_configuration_in_which_every_field_acts(name: str, pl
     )
     learner.check_rollout(config.run.rollout)
     assert config.run.copies % getattr(config.learner, "minibatches", 1) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", presets())
+def test_every_preset_has_a_game(name: str) -> None:
+    """JaxMARL is imported for some of them, which takes seconds."""
+    pytest.importorskip("jaxmarl")
+    config = from_preset(name, presets()[name].players[0])
+    assert config.game_name == presets()[name].game and not inert_fields(config.game)
 
 
 def test_options_override_a_preset() -> None:
