@@ -4,6 +4,7 @@ import difflib
 import errno
 import inspect
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 _OWN_PAGES = {"game": "write-a-game", "player": "write-a-partner", "learner": "write-a-learner"}
@@ -58,9 +59,12 @@ def wrong_signature(what: str, function: Callable[..., Any], *arguments: str) ->
     return ""
 
 
-def how_to_install(extra: str) -> str:
-    """What to type to get an optional part of the package, such as jaxmarl."""
-    return f"pip install -e '.[{extra}]' in the folder of coplay's source"
+def how_to_install(extra: str, package: Path = Path(__file__).parents[1]) -> str:
+    """What to type to get an optional part, such as jaxmarl. package: the folder of the package,
+    which is in a checkout or installed."""
+    if (package.parent / "pyproject.toml").exists():
+        return f"pip install -e '.[{extra}]' in the folder of coplay's source"
+    return f"pip install 'coplay[{extra}]'"
 
 
 class WorkerFailed(RuntimeError):

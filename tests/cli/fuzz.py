@@ -87,7 +87,7 @@ COMMANDS: list[list[str]] = [
     *(["audit", "seats"], ["audit", "wiring"], ["compare", "run", "run"], ["bench"]),
     *(["bench", "search"], ["bench", "hop-plus"], ["reproduce"], ["schelling"]),
     *(["partners", "make"], ["partners", "select", "run"], ["partners", "show", "empty"]),
-    ["check", "run"],
+    *(["check", "run"], ["export", "run"], ["import", "file"]),
     ["doctor"],
     ["config", "ppo"],
     *(["report", "run"], ["serve", "run"], ["serve", "empty"]),

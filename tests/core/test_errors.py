@@ -40,6 +40,8 @@ def test_extras_that_are_named_exist() -> None:
     ]
     for extra in ("jaxmarl", "mctx", "mlflow", "pettingzoo", "wandb"):
         assert f"'.[{extra}]'" in how_to_install(extra) and extra in extras
+    installed = Path("/usr/lib/python3/site-packages/coplay")
+    assert how_to_install("mctx", installed) == "pip install 'coplay[mctx]'"
 
 
 def test_pages_that_errors_name_exist() -> None:
