@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 from rich.table import Table
 
 from coplay.games.drawing import FAINT_INK, INK, seat_colour
@@ -169,7 +170,7 @@ def _curve(axes: Axes, result: dict[str, Any]) -> None:
     colour = seat_colour(0)
     axes.fill_between(episodes, band[:, 0], band[:, 1], color=colour, alpha=0.18, linewidth=0)
     axes.plot(episodes, curve, color=colour, linewidth=0.7, alpha=0.6, label="mean of repetitions")
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if len(curve) >= SMOOTH:
         smooth = np.convolve(curve, np.full(SMOOTH, 1 / SMOOTH), mode="valid")
         axes.plot(
