@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from coplay.core.errors import UserError
-from coplay.core.files import replacing
 from coplay.core.machine import machine
 from coplay.training import checkpoints
 from coplay.training.checkpoints import NOTE
@@ -80,8 +79,7 @@ def _join(paths: Sequence[Path], target: Path, note: dict[str, Any]) -> None:
     if any(one.keys() != parts[0].keys() for one in parts):
         raise UserError(f"{paths[0]} and others beside it are not of the same program")
     whole = {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
-    with replacing(target) as temporary, open(temporary, "wb") as file:
-        np.savez(file, **{NOTE: checkpoints.note_array(note)}, **whole)  # type: ignore[arg-type]
+    checkpoints.save_named(target, whole, note)
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
