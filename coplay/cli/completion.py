@@ -111,6 +111,7 @@ def first_words() -> dict[str, list[str]]:
 
     return {
         "train": list(LEARNERS),
+        "sweep": list(LEARNERS),
         "config": list(LEARNERS),
         "audit": list(AUDITS),
         "pretrain": list(pretrain.PARTS),

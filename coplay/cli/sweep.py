@@ -1,6 +1,6 @@
 """coplay sweep: many runs that differ in some fields."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -8,9 +8,14 @@ import tyro
 
 from coplay.cli.aliases import ALIASES
 from coplay.cli.arguments import option, parse
-from coplay.cli.train import started_from
-from coplay.core.errors import UserError
+from coplay.cli.train import starting_with
 from coplay.core.files import new_folder
+
+FIRST = (
+    *("vary", "game", "preset", "steps", "seeds", "out", "sampler", "trials", "prune"),
+    *("objective", "on"),
+)
+"""The options that matter first."""
 
 GameConfig = TypeVar("GameConfig")
 LearnerConfig = TypeVar("LearnerConfig")
@@ -72,35 +77,22 @@ def run(arguments: list[str]) -> int:
 
 
 def _begin(arguments: list[str]) -> int:
-    from coplay.algorithms.registry import learner_parts
-    from coplay.games.registry import game_parts
     from coplay.sweeps.config import SweepConfig
-    from coplay.training.config import RunConfig, TrainConfig, run_defaults
+    from coplay.training.config import RunConfig, TrainConfig
 
     player, arguments = arguments[0], arguments[1:]
-    base = started_from(None, option(arguments, "config"))
-    if base is not None and base.player != player:
-        raise UserError(f"that run trains '{base.player}': use coplay sweep {base.player}")
-    learner_type = learner_parts(player)[0]
-    game_name = option(arguments, "game") or (base.game_name if base else "stag-hunt")
-    game_type = game_parts(game_name)[0]
-    if base is not None and base.game_name != game_name:
-        base = replace(base, game=game_type())
-    default: SweepArguments[Any, Any, Any, Any] = SweepArguments(
-        game=base.game if base else game_type(),
-        learner=base.learner if base else learner_type(),
-        run=base.run if base else run_defaults(learner_type),
-        sweep=SweepConfig(),
-        game_name=game_name,
-    )
+    _, usual = starting_with(player, arguments, "sweep")
+    game_type, learner_type = type(usual["game"]), type(usual["learner"])
     kind = SweepArguments[game_type, learner_type, RunConfig, SweepConfig]  # type: ignore[valid-type]
-    given = parse(kind, arguments, f"sweep {player}", default)
+    default: SweepArguments[Any, Any, Any, Any] = SweepArguments(sweep=SweepConfig(), **usual)
+    given = parse(kind, arguments, f"sweep {player}", default, first=FIRST)
 
     from coplay.api.sweeping import new_sweep
     from coplay.sweeps.folder import SweepFolder
     from coplay.sweeps.space import texts_of
 
     vary = {ALIASES.get(name, name): text for name, text in texts_of(given.vary).items()}
+    game_name = given.game_name
     config = TrainConfig(player, game_name, given.learner, given.game, given.run)
     state = new_sweep(config, given.sweep, vary)
     folder = SweepFolder(given.out or new_folder("sweep", player, game_name))

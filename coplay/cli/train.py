@@ -48,36 +48,49 @@ class TrainArguments(Generic[GameConfig, LearnerConfig, RunSettings]):
 def configured(arguments: list[str]) -> tuple[Any, Any, Any]:
     """The arguments of `coplay train`, the run's configuration, and the configuration that it
     starts from, if any."""
-    from coplay.algorithms.registry import learner_parts
-    from coplay.games.registry import game_parts
-    from coplay.training.config import RunConfig, TrainConfig, run_defaults
-    from coplay.training.presets import from_preset, presets_of
+    from coplay.training.config import RunConfig, TrainConfig
+    from coplay.training.presets import presets_of
 
     player, arguments = arguments[0], arguments[1:]
+    base, default = starting_with(player, arguments, "train")
+    game_name = default["game_name"]
+    game_type, learner_type = type(default["game"]), type(default["learner"])
+    kind = TrainArguments[game_type, learner_type, RunConfig]  # type: ignore[valid-type]
+    fitting = [f"  {preset.name}: {preset.reproduces}" for preset in presets_of(player)]
+    more = ["", f"presets for {player}:", *fitting] if fitting else []
+    first = [name for name in FIRST if fitting or name != "preset"]
+    given = parse(
+        kind, arguments, f"train {player}", TrainArguments(**default), first=first, more=more
+    )
+    return given, TrainConfig(player, game_name, given.learner, given.game, given.run), base
+
+
+def starting_with(player: str, arguments: list[str], command: str) -> tuple[Any, dict[str, Any]]:
+    """The configuration that a run starts from, if any; and game, learner, run and game_name where
+    nothing else is said."""
+    from coplay.algorithms.registry import learner_parts
+    from coplay.games.registry import game_parts
+    from coplay.training.config import run_defaults
+    from coplay.training.presets import from_preset
+
     base = started_from(option(arguments, "resume"), option(arguments, "config"))
     if (preset := option(arguments, "preset")) is not None:
         if base is not None:
             raise UserError("--preset is for a new run without --config: leave one of them out")
         base = from_preset(preset, player, option(arguments, "game"))
     if base is not None and base.player != player:
-        raise UserError(f"that run trains '{base.player}': use coplay train {base.player}")
+        raise UserError(f"that run trains '{base.player}': use coplay {command} {base.player}")
     learner_type = learner_parts(player)[0]
     game_name = option(arguments, "game") or (base.game_name if base else "stag-hunt")
     game_type = game_parts(game_name)[0]
     if base is not None and base.game_name != game_name:
         base = replace(base, game=game_type())
-    default: TrainArguments[Any, Any, Any] = TrainArguments(
-        game=base.game if base else game_type(),
-        learner=base.learner if base else learner_type(),
-        run=base.run if base else run_defaults(learner_type),
-        game_name=game_name,
-    )
-    kind = TrainArguments[game_type, learner_type, RunConfig]  # type: ignore[valid-type]
-    fitting = [f"  {preset.name}: {preset.reproduces}" for preset in presets_of(player)]
-    more = ["", f"presets for {player}:", *fitting] if fitting else []
-    first = [name for name in FIRST if fitting or name != "preset"]
-    given = parse(kind, arguments, f"train {player}", default, first=first, more=more)
-    return given, TrainConfig(player, game_name, given.learner, given.game, given.run), base
+    return base, {
+        "game": base.game if base else game_type(),
+        "learner": base.learner if base else learner_type(),
+        "run": base.run if base else run_defaults(learner_type),
+        "game_name": game_name,
+    }
 
 
 def run(arguments: list[str]) -> int:

@@ -29,6 +29,8 @@ MOST_SETTINGS = 100_000
 NOT_VARIED = {
     "seed": "--seed is the first seed of every setting",
     "seeds": "--seeds says how many seeds every setting has",
+    "log": "it does not change what is learned",
+    "preset": "--preset is for all settings",
     "devices": "it does not change what is learned",
     "keep": "it does not change what is learned",
     "block": "it does not change what is learned",

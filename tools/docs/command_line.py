@@ -114,7 +114,7 @@ def page() -> str:
         if command == "config":
             parts += [f"## coplay {COMMANDS[command].usage}", AS_A_FILE.strip()]
             continue
-        named = COMMANDS[command].usage if command == "train" else ""
+        named = COMMANDS[command].usage if command in ("train", "sweep") else ""
         heading = f"coplay {named}" if named else declared.command
         parts += [f"## {heading}", _section(declared)]
     return "\n\n".join(parts) + "\n"
