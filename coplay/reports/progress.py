@@ -3,6 +3,7 @@
 import math
 import time
 from types import TracebackType
+from typing import Self
 
 from rich.console import Console
 from rich.live import Live
@@ -19,20 +20,17 @@ LONG = 120.0
 """Seconds from which a run is long: how long is said when it begins."""
 
 
-class ProgressLine(Watcher):
-    """Of a run: steps, share done, steps per second, time left, team mean, reward of every seat. Of
-    other long work: share done and time left."""
+class LiveDisplay:
+    """A place on standard error that changes while work goes on, in a terminal."""
 
-    def __init__(self, quiet_seconds: float = 5.0, transient: bool = False):
-        """transient: the line disappears when the work is done."""
+    def __init__(self, per_second: float, transient: bool):
+        """per_second: how often it changes. transient: it disappears when the work is done."""
         self.console = Console(stderr=True)
-        self.live = Live("", console=self.console, refresh_per_second=8, transient=transient)
-        self.quiet_seconds = quiet_seconds
-        self.last = 0.0
-        self.pace = Pace("", 0.0)
-        self.warned = False
+        self.live = Live(
+            "", console=self.console, refresh_per_second=per_second, transient=transient
+        )
 
-    def __enter__(self) -> "ProgressLine":
+    def __enter__(self) -> Self:
         if self.console.is_terminal:
             self.live.start()
         return self
@@ -48,6 +46,19 @@ class ProgressLine(Watcher):
 
     def say(self, text: str) -> None:
         self.console.print(shown(text), highlight=False, markup=False, soft_wrap=True)
+
+
+class ProgressLine(LiveDisplay, Watcher):
+    """Of a run: steps, share done, steps per second, time left, team mean, reward of every seat. Of
+    other long work: share done and time left."""
+
+    def __init__(self, quiet_seconds: float = 5.0, transient: bool = False):
+        """transient: the line disappears when the work is done."""
+        super().__init__(per_second=8, transient=transient)
+        self.quiet_seconds = quiet_seconds
+        self.last = 0.0
+        self.pace = Pace("", 0.0)
+        self.warned = False
 
     def show(self, report: Report) -> None:
         if report.seconds_left > LONG and not self.warned:

@@ -3,13 +3,11 @@
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 
-from rich.console import Console
-from rich.live import Live
 from rich.table import Table
 
-from coplay.core.reading import shown, shown_in_line
+from coplay.core.reading import shown_in_line
+from coplay.reports.progress import LiveDisplay
 from coplay.reports.results import console_for_tables, print_json
 from coplay.sweeps.folder import SweepState, Trial
 from coplay.sweeps.space import shown_value
@@ -19,30 +17,12 @@ ROWS = 20
 """Trials that the live table shows: those that run, and the best of the others."""
 
 
-class SweepTable(SweepWatcher):
+class SweepTable(LiveDisplay, SweepWatcher):
     """All trials in one live table, on standard error."""
 
     def __init__(self, quiet_seconds: float = 30.0):
-        self.console = Console(stderr=True)
-        self.live = Live("", console=self.console, refresh_per_second=2, transient=True)
+        super().__init__(per_second=2, transient=True)
         self.quiet_seconds, self.last = quiet_seconds, 0.0
-
-    def __enter__(self) -> "SweepTable":
-        if self.console.is_terminal:
-            self.live.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self.console.is_terminal:
-            self.live.stop()
-
-    def say(self, text: str) -> None:
-        self.console.print(shown(text), highlight=False, markup=False, soft_wrap=True)
 
     def show(self, state: SweepState, count: int, running: Mapping[str, Progress]) -> None:
         if self.console.is_terminal:
