@@ -48,7 +48,7 @@ def measure(works: list[Work], repeats: int) -> list[Speed]:
 def _measure(works: list[Work], repeats: int, told: Told) -> list[Speed]:
     compiled, compile_seconds = [], []
     for number, work in enumerate(works):
-        told(f"compiling '{work.name}', programs", number, len(works))
+        told("compiling programs", number, len(works))
         begun = time.perf_counter()
         program = jax.jit(work.function).lower(*work.arguments).compile()
         compile_seconds.append(time.perf_counter() - begun)
@@ -56,7 +56,7 @@ def _measure(works: list[Work], repeats: int, told: Told) -> list[Speed]:
         compiled.append(program)
     times: list[list[float]] = [[] for _ in works]
     for turn in range(repeats):
-        told(f"measuring '{works[0].name}' and others, turns", turn, repeats)
+        told("measuring turns", turn, repeats)
         for index, (work, program) in enumerate(zip(works, compiled, strict=True)):
             begun = time.perf_counter()
             jax.block_until_ready(program(*work.arguments))

@@ -57,7 +57,7 @@ class ProgressLine(LiveDisplay, Watcher):
         super().__init__(per_second=8, transient=transient)
         self.quiet_seconds = quiet_seconds
         self.last = 0.0
-        self.pace = Pace("", 0.0)
+        self.pace = Pace("", 0.0, 0.0)
         self.warned = False
 
     def show(self, report: Report) -> None:
@@ -69,7 +69,7 @@ class ProgressLine(LiveDisplay, Watcher):
     def work(self, what: str, done: float, total: float) -> None:
         now = time.monotonic()
         if what != self.pace.what or done < self.pace.done:
-            self.pace = Pace(what, now)
+            self.pace = Pace(what, done, now)
             self.last = max(self.last, now) if done == 0 else self.last
         self.pace.count(done, now)
         self._put(f"{what}: {done:,.0f} of {total:,.0f}{self.pace.left(total)}", False)
@@ -87,11 +87,12 @@ class ProgressLine(LiveDisplay, Watcher):
 
 
 class Pace:
-    """How fast work goes on. The first part is left out where there are others: it compiles."""
+    """How fast work goes on, from what was done when it was first heard of. The first part is left
+    out where there are others: it compiles."""
 
-    def __init__(self, what: str, began: float):
-        self.what, self.done = what, 0.0
-        self.marks = [(0.0, began)]
+    def __init__(self, what: str, done: float, began: float):
+        self.what, self.done = what, done
+        self.marks = [(done, began)]
 
     def count(self, done: float, now: float) -> None:
         """`done` parts are done at `now`."""

@@ -42,6 +42,9 @@ def test_other_work_tells_how_long_it_takes_still(monkeypatch: pytest.MonkeyPatc
         "samples: 2 of 10 (20%)  1:20 left",
         "samples: 4 of 10 (40%)  1:00 left",
     ]
+    now[0] += 6
+    shown.work("blocks", 7, 9)  # it goes on: what was done before took no time
+    assert text.getvalue().splitlines()[3:] == ["blocks: 7 of 9"]
     now[0] += 1
     shown.work("epochs", 0, 3)
-    assert len(text.getvalue().splitlines()) == 3, "plain and quiet"
+    assert len(text.getvalue().splitlines()) == 4, "plain and quiet"
