@@ -113,7 +113,6 @@ def first_words() -> dict[str, list[str]]:
         "train": list(LEARNERS),
         "sweep": list(LEARNERS),
         "config": list(LEARNERS),
-        "sweep": list(LEARNERS),
         "audit": list(AUDITS),
         "pretrain": list(pretrain.PARTS),
         "inspect": list(INSPECTED),

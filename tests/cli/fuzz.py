@@ -89,7 +89,7 @@ COMMANDS: list[list[str]] = [
     *(["partners", "make"], ["partners", "select", "run"], ["partners", "show", "empty"]),
     *(["check", "run"], ["export", "run"], ["import", "file"]),
     ["doctor"],
-    ["config", "ppo"],
+    *(["config", "ppo"], ["presets"], ["completion", "bash"]),
     *(["report", "run"], ["serve", "run"], ["serve", "empty"]),
     *(["sweep", "ppo"], ["sweep", "--resume", "run"], ["sweep", "--resume", "missing"]),
 ]
