@@ -22,10 +22,11 @@ def quiet(text: str) -> None:
 
 
 def test_programs_tell_which_fields_act() -> None:
-    config = of("ppo")
-    space = dimensions(config, {"discount": "0.9,0.99", "recurrent.chunk_length": "8,16"})
-    found = inert(config, space, quiet, seconds=100.0)
-    assert found["inert"] == ["recurrent.chunk_length"] and not found["untried"]
+    config = of("ppo", **{"optimiser.kind": "sgd"})
+    space = dimensions(config, {"discount": "0.9,0.99", "optimiser.epsilon": "1e-5,1e-6"})
+    found = inert(config, space, quiet, seconds=1000.0)
+    assert found["inert"] == ["optimiser.epsilon"] and not found["untried"]
+    assert found["why"] == "optimiser.epsilon does nothing here: optimiser.kind is sgd"
 
 
 def test_the_answer_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
