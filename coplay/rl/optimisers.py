@@ -68,7 +68,7 @@ def take_step(
     config: OptimiserConfig,
     parameters: T,
     gradient: T,
-    state: optax.OptState,
+    state: Any,
     rate: Float[Array, ""] | float,
 ) -> tuple[T, Any]:
     """The parameters after one step of size `rate`, and the optimiser's state after it; `state` is
