@@ -250,18 +250,11 @@ def test_planted_bugs_are_caught(bug: type[HyperMAPPO]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("acting", "learning"),
-    [
-        ({"perturbation": 0.3}, {"perturbation": 0.0}),
-        ({"hypernetwork.attention_heads": 2}, {"hypernetwork.attention_heads": 1}),
-    ],
-)
-def test_options_that_only_act_are_caught(acting: dict[str, Any], learning: dict[str, Any]) -> None:
+def test_chance_that_only_acts_is_caught() -> None:
     """A learner that does not count with how its agents act."""
     fields = {"hypernetwork.context": "team", "hypernetwork.layers": "all"}
-    learner = team(kind=HyperMAPPO, **fields | learning)
-    assert first_ratio(learner, team(kind=HyperMAPPO, **fields | acting)) > 1e-3
+    acting = team(kind=HyperMAPPO, **fields | {"perturbation": 0.3})
+    assert first_ratio(team(kind=HyperMAPPO, **fields), acting) > 1e-3
 
 
 @pytest.mark.slow
