@@ -66,7 +66,7 @@ class ProgressLine(LiveDisplay, Watcher):
             self.say(f"about {report.seconds_left / 60:.0f} minutes at this speed")
         self._put(line(report), report.step >= report.steps)
 
-    def work(self, what: str, done: float, total: float) -> None:
+    def work(self, what: str, done: int | float, total: int | float) -> None:
         now = time.monotonic()
         if what != self.pace.what or done < self.pace.done:
             self.pace = Pace(what, done, now)

@@ -29,7 +29,7 @@ class Watcher:
     def show(self, report: Report) -> None:
         """After each block."""
 
-    def work(self, what: str, done: float, total: float) -> None:
+    def work(self, what: str, done: int | float, total: int | float) -> None:
         """Of long work that is no training run: `done` of `total` parts are done."""
 
     def trained(self, folder: RunFolder, game: Game, title: str) -> None:

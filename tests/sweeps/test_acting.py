@@ -21,6 +21,7 @@ def quiet(text: str) -> None:
     pass
 
 
+@pytest.mark.slow
 def test_programs_tell_which_fields_act() -> None:
     config = of("ppo", **{"optimiser.kind": "sgd"})
     space = dimensions(config, {"discount": "0.9,0.99", "optimiser.epsilon": "1e-5,1e-6"})

@@ -57,9 +57,14 @@ def test_a_partner_acts_as_the_person_did(recorded: Path, tmp_path: Path) -> Non
     assert pack.digests() == again.digests()
 
 
-def test_what_cannot_be_learned_from_is_said_first(recorded: Path, tmp_path: Path) -> None:
+def test_without_recorded_games_there_are_no_people(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="needs recorded games: give --people"):
         made(tmp_path / "pack")
+    assert not (tmp_path / "pack").exists()
+
+
+@pytest.mark.slow
+def test_what_cannot_be_learned_from_is_said_first(recorded: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="the pack of stag-hunt"):
         made(tmp_path / "pack", recorded, config=StagHuntConfig())
     asked = PartnersConfig(people=(str(recorded),), people_kind="me")
@@ -68,6 +73,7 @@ def test_what_cannot_be_learned_from_is_said_first(recorded: Path, tmp_path: Pat
     assert not (tmp_path / "pack").exists()
 
 
+@pytest.mark.slow
 def test_the_best_epoch_counts(recorded: Path, tmp_path: Path) -> None:
     short = PartnersConfig(people=(str(recorded),), people_epochs=1)
     pack = make_partners("stag-hunt", CONFIG, ("people",), short, tmp_path / "s", Watcher())
