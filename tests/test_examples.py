@@ -16,6 +16,7 @@ LONG = {
     "own_game",
     "own_partner",
     "own_player",
+    "play",
     "pettingzoo_train",
     "train",
 }

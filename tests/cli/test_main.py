@@ -94,6 +94,7 @@ def test_adapt_by_gradient(trained: Path, tmp_path: Path, capsys: Any) -> None:
     assert "learning_rate" in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.slow
 def test_watch(trained: Path, tmp_path: Path, capsys: Any) -> None:
     assert call("watch", str(trained), "--out", str(tmp_path / "e.gif")) == 0
     with Image.open(tmp_path / "e.gif") as film:
@@ -239,6 +240,7 @@ def test_a_broken_configuration_names_the_field(trained: Path, tmp_path: Path, c
         assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_output_may_be_cut_off_by_its_reader() -> None:
     reader, writer = os.pipe()
     os.close(reader)

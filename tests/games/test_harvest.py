@@ -45,6 +45,7 @@ def policy(ground: Ground, here: Cell, apples: set[Cell], leave: int | None) -> 
     return go(ground, here, ripe, allowed, even(allowed if ripe else [STAY], 5))
 
 
+@pytest.mark.slow
 def test_agrees_with_the_plain_game() -> None:
     game = Harvest(HarvestConfig(horizon=40))
     seats, copies, steps = range(4), 6, 45

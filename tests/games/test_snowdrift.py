@@ -71,6 +71,7 @@ def start(game: Snowdrift, rules: Rules, state: SnowdriftState) -> Board:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOARDS)
 def test_agrees_with_the_plain_game(name: str) -> None:
     game = Snowdrift(SnowdriftConfig(**BOARDS[name]))

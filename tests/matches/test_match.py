@@ -225,6 +225,7 @@ FIGURES: dict[str, tuple[tuple, list[float | None], float | None]] = {
         for name in FIGURES
     ],
 )
+@pytest.mark.slow
 def test_known_figures(name: str) -> None:
     where, means, length = FIGURES[name]
     result = rounds_of(*where)
@@ -245,6 +246,7 @@ def test_known_figures(name: str) -> None:
     assert result.steps.min() >= 1 and result.steps.max() <= 35
 
 
+@pytest.mark.slow
 def test_a_lone_stag_hunter_gets_nothing_while_the_others_hunt_hares() -> None:
     result = rounds_of(4, TWO, 1, 2)
     assert (result.reward[:, 0] == 0).all() and (result.steps[:, 0] == 35).all()

@@ -85,6 +85,7 @@ def deal(game: Game, groups: tuple[Group, ...], key: jax.Array) -> Table:
     return deal_states(game, key)._replace(memory=tuple(group.start(COPIES) for group in groups))
 
 
+@pytest.mark.slow
 def test_a_new_table() -> None:
     groups = everyone_different()
     table = new_table(GAME, groups, jax.random.key(1), COPIES)

@@ -126,6 +126,7 @@ def test_selector_like_plain_python(optimistic: bool) -> None:
 INFERENCE = pytest.mark.parametrize("inference", ["prototypes", "gru"])
 
 
+@pytest.mark.slow
 @INFERENCE
 def test_codes_know_the_past_only(inference: Any) -> None:
     model, real = random_model(inference=inference), steps()

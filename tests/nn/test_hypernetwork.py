@@ -164,6 +164,7 @@ def test_attention_hears_only_those_who_are_heard() -> None:
     np.testing.assert_allclose(nobody, agents + attention.out.bias, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_heads_and_the_transformer_layer_by_hand() -> None:
     layer = noisy(lambda: TransformerLayer(4, 2, jax.random.key(0)))
     agents, heard = normal(3, 4), jnp.asarray([[True, True, False]] * 3)

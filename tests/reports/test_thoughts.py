@@ -21,6 +21,7 @@ def pixels(picture: np.ndarray, colour) -> int:
     return int(np.all(picture == np.array(colour), axis=-1).sum())
 
 
+@pytest.mark.slow
 def test_the_first_seat_that_thinks_is_shown(replay: Replay) -> None:
     assert thoughts.thinking_seat(replay.episodes[0]) == 1
     plain = coplay.replay(GAME, ["ns", "ns", "nh"], episodes=1, seed=5)
@@ -31,6 +32,7 @@ def test_the_first_seat_that_thinks_is_shown(replay: Replay) -> None:
     assert len(film) == len(replay.episodes[0].steps) + 1
 
 
+@pytest.mark.slow
 def test_bars_are_as_long_as_the_belief(replay: Replay) -> None:
     """The part of the first candidate in all of the bars, in every step in which both co-players
     are there: its share of the coloured pixels is its probability."""
@@ -49,6 +51,7 @@ def test_bars_are_as_long_as_the_belief(replay: Replay) -> None:
     np.testing.assert_allclose(shares, beliefs, atol=0.06)
 
 
+@pytest.mark.slow
 def test_what_was_done_has_the_colour_of_its_seat(replay: Replay) -> None:
     (episode,) = replay.episodes
     seats = episode.steps[0]["seats"]

@@ -122,6 +122,7 @@ def test_wrong_input_and_lost_machines_count_otherwise(
     assert workers.begun["000"] == 1 and workers.begun["002"] == 6
 
 
+@pytest.mark.slow
 def test_ctrl_c_and_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def outcome(config: dict[str, Any], times: int) -> float:
         if config["learner"]["discount"] == 0.95:

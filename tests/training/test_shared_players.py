@@ -47,6 +47,7 @@ def bits(tree: Any) -> list[bytes]:
     return [np.asarray(x).tobytes() for x in jax.tree.leaves(tree)]
 
 
+@pytest.mark.slow
 def test_it_decides_bit_for_bit_as_the_original(run: Path, imported: Path) -> None:
     first, second = load_run(run), load_run(imported)
     assert first.game.config == second.game.config  # type: ignore[attr-defined]

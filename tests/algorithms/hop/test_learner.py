@@ -170,6 +170,7 @@ def by_hand(
         ),
     ],
 )
+@pytest.mark.slow
 def test_beliefs_as_worked_out_by_hand(fields: dict[str, Any]) -> None:
     hop = learner(fields=fields)
     table, trajectory = played(hop)

@@ -377,6 +377,7 @@ def test_rollouts_begin_again_after_the_limit() -> None:
     assert (speed == 0).all() and (np.abs(trajectory.final.features[3, :, 0, :2]) > 0).any()
 
 
+@pytest.mark.slow
 def test_world_states() -> None:
     game = made("smax:3m")
     view, _ = game.env.reset(jax.random.key(0))

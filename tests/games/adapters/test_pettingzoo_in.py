@@ -158,6 +158,7 @@ def test_agents_come_and_go_with_masks(masks: str) -> None:
                 assert kept[:3].tolist() == [1, 3, 10 + action[copy, 1]]
 
 
+@pytest.mark.slow
 def test_trajectories_do_not_depend_on_the_number_of_workers() -> None:
     every = []
     for workers in (1, 2, 3):
@@ -188,6 +189,7 @@ def test_sets_of_environments_are_apart() -> None:
     np.testing.assert_array_equal(seen.features, alone[0][0].features)
 
 
+@pytest.mark.slow
 def test_our_own_games_come_back_unchanged() -> None:
     """Out by `to_pettingzoo`, in by `from_pettingzoo`: views, rewards and ends are the game's."""
     config = StagHuntConfig(players=3, height=3, width=3, horizon=5, end_after_first_hunt=1)

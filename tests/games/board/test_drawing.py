@@ -157,6 +157,7 @@ def test_seat_colours_differ_for_many_seats() -> None:
     assert len({seat_colour(seat) for seat in range(40)}) == 40
 
 
+@pytest.mark.slow
 def test_a_layout_places_everything_in_its_cell() -> None:
     game = StagHunt(StagHuntConfig(height=4, width=5, players=4, stags=1, hares=2, walls=2))
     state = make_state(game, cell=[0, 7, 7, 19], prey=[7, 0, 3])
