@@ -60,6 +60,7 @@ def by(policy: Any, seen: View) -> np.ndarray:
     return np.asarray(jax.jit(jax.vmap(lambda state: policy(GAME, state)))(seen.state))
 
 
+@pytest.mark.slow
 def test_what_it_prefers_is_what_it_does() -> None:
     seen = view()
     np.testing.assert_allclose(acts(partner(), seen)[0], by(nearest_stag, seen), atol=1e-6)

@@ -111,6 +111,7 @@ def test_players_are_drawn_alike_and_independently() -> None:
         assert chi_square < 26.1, "8 degrees of freedom, one chance in a thousand"
 
 
+@pytest.mark.slow
 def test_probabilities_are_those_of_the_drawn_player() -> None:
     trajectory = played()[1]
     who, _ = drawn()

@@ -63,6 +63,7 @@ def test_play_prints_one_json_object(capsys: Any) -> None:
     assert capsys.readouterr().out == out
 
 
+@pytest.mark.slow
 def test_a_run_sits_in_seats_beside_scripted_players(trained: Path, capsys: Any) -> None:
     seating = f"{trained},{trained}@seat=3,ns,switcher:ns:nh:step=8"
     assert call("play", "--seating", seating, "--episodes", "20", "--greedy", "--json") == 0
@@ -114,6 +115,7 @@ def test_watch(trained: Path, tmp_path: Path, capsys: Any) -> None:
     assert about["kind"] == "replay" and steps[-1]["kind"] == "end"
 
 
+@pytest.mark.slow
 def test_list(trained: Path, capsys: Any) -> None:
     assert call("list", str(trained.parent), "--json") == 0
     rows = json.loads(capsys.readouterr().out)
@@ -206,6 +208,7 @@ def test_errors_come_before_work_and_leave_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_errors_about_existing_runs(trained: Path, capsys: Any, tmp_path: Path) -> None:
     before = sorted(path.stat().st_mtime_ns for path in trained.rglob("*"))
     for arguments, message in [
@@ -223,6 +226,7 @@ def test_errors_about_existing_runs(trained: Path, capsys: Any, tmp_path: Path) 
     assert sorted(path.stat().st_mtime_ns for path in trained.rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_a_broken_configuration_names_the_field(trained: Path, tmp_path: Path, capsys: Any) -> None:
     data = json.loads((trained / "config.json").read_text())
     for section, name, value, message in [

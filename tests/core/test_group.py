@@ -163,6 +163,7 @@ def alone(player: Player, key: jax.Array, view: View, memory: Memory) -> tuple[j
     return player.act(GAME, key, view, memory)
 
 
+@pytest.mark.slow
 def test_a_mixed_seating_acts_like_every_seat_on_its_own() -> None:
     players, groups = mixed(), group_players(mixed())
     views = all_views(table())

@@ -259,6 +259,7 @@ def test_wrong_lives_are_named() -> None:
     }
 
 
+@pytest.mark.slow
 def test_wrong_ends_are_named() -> None:
     assert faults_of(
         Pension, EndsAtHorizon, CutWhenEmpty, NothingToDo, EndlessFeature, Overtime
@@ -353,6 +354,7 @@ def follows(*parts: str, when: tuple[str, ...] = ("rotated", "permuted")) -> set
     return {f"{part}: does not follow when the seats are {how}" for part in parts for how in when}
 
 
+@pytest.mark.slow
 def test_wrong_order_in_the_ego_views_is_named() -> None:
     """A shift that is the same for all seats survives any rotation, but not every permutation."""
     first_wrong = "ego_state does not put the seat first, the others in cyclic order"
@@ -403,6 +405,7 @@ def test_hidden_chance_is_named() -> None:
     assert {f"state after reset: {same}", f"reward: {same}"} <= faults_of(OwnDice)
 
 
+@pytest.mark.slow
 def test_wrong_scripted_players_are_named() -> None:
     assert faults_of(BadScripts) == {
         "scripted player 'half': probabilities do not sum to 1",

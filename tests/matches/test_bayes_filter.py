@@ -120,6 +120,7 @@ def test_the_best_top1_is_expected_over_ties_and_over_what_others_do() -> None:
     assert "no more than chance" in many.words(0.405) and "more than chance, so" in many.words(0.45)
 
 
+@pytest.mark.slow
 def test_players_that_remember_are_refused() -> None:
     dataset = collected()
     unknown = Dataset(

@@ -24,6 +24,7 @@ def collected() -> Dataset:
     return collect("snowdrift", SnowdriftConfig(**SMALL), "nd,exploiter", 200, 1)
 
 
+@pytest.mark.slow
 def test_a_dataset_comes_back_as_it_was_kept(tmp_path: Path) -> None:
     folder = tmp_path / "data" / "sd"
     save_dataset(folder, collected())
@@ -64,6 +65,7 @@ def test_seats_are_drawn_from_the_mix_each_on_its_own() -> None:
     assert kind.shape[1] == 2 and both.min() >= 0.1 * both.sum()
 
 
+@pytest.mark.slow
 def test_samples_are_steps_in_the_game_with_their_views() -> None:
     found, rows = collected().episodes, samples_of(collected())
     game = collected().game

@@ -17,6 +17,7 @@ GAME: Any = coplay.make_game("stag-hunt", height=3, width=3, players=3, hares=2,
 ENTRIES = ["human", "nh", "human"]
 
 
+@pytest.mark.slow
 def test_a_dataset_grows_by_whole_episodes(tmp_path: Path) -> None:
     groups = group_players([make_player(entry, GAME) for entry in ("random", "nh", "random")])
     steps = list(play_steps(GAME, groups, episodes=2, seed=1))

@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from jaxtyping import Array, Float
 
 from coplay.core.game import Game
@@ -63,6 +64,7 @@ def played(alike: bool, meeting: int, fixed: bool = False) -> list[Trajectory]:
     return jax.tree.map(np.asarray, play(groups, jax.random.key(0)))
 
 
+@pytest.mark.slow
 def test_a_company_stays_for_a_meeting_and_everybody_forgets() -> None:
     parts = played(alike=True, meeting=MEETING)
     action = np.concatenate([part.action for part in parts])
@@ -84,6 +86,7 @@ def test_a_company_stays_for_a_meeting_and_everybody_forgets() -> None:
     np.testing.assert_array_equal(count, np.tile(steps[:, None] % length + 1, COPIES))
 
 
+@pytest.mark.slow
 def test_seats_of_a_mixed_company_draw_their_own() -> None:
     action = played(alike=False, meeting=MEETING)[0].action
     assert np.any(action[..., 1] != action[..., 2])

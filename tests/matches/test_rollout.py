@@ -297,6 +297,7 @@ def test_the_same_key_gives_the_same_bits_and_another_one_another_game() -> None
     assert not same(other.observation.planes, trajectories[0].observation.planes)
 
 
+@pytest.mark.slow
 def test_copies_and_seats_draw_on_their_own() -> None:
     """No two copies, and no two seats, choose by the same random numbers."""
     groups = all_alike()

@@ -155,6 +155,7 @@ def test_codes_know_the_past_only(inference: Any) -> None:
     np.testing.assert_allclose(before[new, at + 1], changed[new, at + 1], rtol=1e-6)
 
 
+@pytest.mark.slow
 @INFERENCE
 def test_remembering_step_by_step_is_the_same(inference: Any) -> None:
     model, real = random_model(inference=inference), steps()
@@ -270,6 +271,7 @@ def test_players_may_change() -> None:
     assert np.isfinite(memory).all() and memory[0] > memory[1]
 
 
+@pytest.mark.slow
 def test_codes_of_a_gru_must_predict_the_actions_that_follow() -> None:
     model, real = random_model(inference="gru"), steps()
     # Codes without spread, so that the loss can be computed from means.
@@ -306,6 +308,7 @@ def test_codes_of_a_gru_must_predict_the_actions_that_follow() -> None:
     np.testing.assert_allclose(terms["opponent_later_loss"], later, rtol=2e-2)
 
 
+@pytest.mark.slow
 def test_rows_come_back_in_their_order() -> None:
     model, chunks = random_model(), some_segments()
     found = predict_samples(model, chunks)
@@ -388,6 +391,7 @@ def test_the_selector_takes_the_candidate_of_the_best_value() -> None:
     assert (chosen["optimistic"] > chosen["conservative"] + 1e-3).any()
 
 
+@pytest.mark.slow
 def test_games_without_a_board_have_models_too() -> None:
     game, key = make_game("matrix:prisoners-dilemma", rounds=4), jax.random.key(0)
     shape = view_shape(game)

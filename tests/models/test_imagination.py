@@ -125,6 +125,7 @@ def test_the_share_of_strangers_is_what_was_asked_for() -> None:
         with_fields(HopPlusConfig(), {"imagination.strangers": 0.5, "goals.inference": "gru"})
 
 
+@pytest.mark.slow
 def test_players_are_alike_in_half_of_the_groups() -> None:
     chances = np.array([0.4, 0.3, 0.2, 0.1])
     model = new_goal_model(CONFIG, view_shape(GAME), 3, jax.random.key(0))

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from coplay.games.stag_hunt import StagHunt, StagHuntConfig
 from coplay.models.opponent_model import accuracy, cross_entropy, predict
@@ -61,6 +62,7 @@ def test_samples_outside_the_mask_are_in_no_loss() -> None:
     np.testing.assert_allclose(losses, [-np.log(0.5 * 0.8) / 2] * 2, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_predictions_follow_the_goal_and_leave_illegal_actions_out() -> None:
     game = StagHunt(StagHuntConfig(height=2, width=3, players=2, stags=1, hares=1))
     shape = view_shape(game)

@@ -60,6 +60,7 @@ def test_cells_unrolled_are_plain_loops(kind: Any) -> None:
                 np.testing.assert_allclose(memories[t, row, seat], memory, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gru", "lstm"])
 def test_gradients_of_unrolled_cells_are_those_of_steps_one_after_the_other(kind: Any) -> None:
     cell = noisy(lambda: Cell(kind, INPUTS, UNITS, jax.random.key(0)))

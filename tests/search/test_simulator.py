@@ -147,6 +147,7 @@ def test_golden_tree(backend: str) -> None:
     np.testing.assert_allclose(golden.q, [q], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_ends_inside_the_tree() -> None:
     """What lies beyond leaving or beyond the horizon is worth nothing."""
     gone = placed([4, 1], 1, 5)._replace(alive=jnp.array([False, True]))

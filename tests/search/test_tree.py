@@ -84,6 +84,7 @@ CASES = {
     "case",
     [pytest.param(case, marks=[] if case == "puct" else pytest.mark.slow) for case in CASES],
 )
+@pytest.mark.slow
 def test_same_visits_and_values_as_mctx(case: str) -> None:
     """In a crowd, where a few trees go on without the others, and among a few trees."""
     rules = CASES[case]

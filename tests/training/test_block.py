@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from coplay.algorithms.scripted import Random
 from coplay.core.group import group_players
@@ -17,6 +18,7 @@ GROUPS = group_players([Random(), Random()])
 STREAMS = jnp.arange(2)
 
 
+@pytest.mark.slow
 def test_episodes_rewards_and_actions_are_counted() -> None:
     @jax.jit
     def play() -> tuple:

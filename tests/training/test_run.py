@@ -60,6 +60,7 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(GAMES, "own-of-test")
 
 
+@pytest.mark.slow
 def test_a_run_is_one_object(trained: Path) -> None:
     run = coplay.load_run(trained)
     assert run.config.player == "ppo" and run.game.name == "own-of-test" and run.seeds == [0]

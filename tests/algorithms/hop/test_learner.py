@@ -232,6 +232,7 @@ def test_a_belief_becomes_sure_of_a_hare_hunter_and_its_habit_is_remembered() ->
 # --- learning ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_goals_in_hindsight_by_hand() -> None:
     hop = learner()
     _, trajectory = played(hop)

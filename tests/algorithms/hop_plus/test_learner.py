@@ -124,6 +124,7 @@ def played() -> tuple[Any, HopPlus, HopPlusState, Any, HopPlusData]:
     return game, learner, state, (trajectory, memory), observed._replace(game=game)
 
 
+@pytest.mark.slow
 def test_codes_in_learning_are_those_it_acted_by(played: Any) -> None:
     _, learner, state, (trajectory, memory), observed = played
 
@@ -170,6 +171,7 @@ def test_codes_in_learning_are_those_it_acted_by(played: Any) -> None:
     )
 
 
+@pytest.mark.slow
 def test_learning_begins_with_the_policy_that_acted(played: Any) -> None:
     _, learner, state, _, data = played
     ratio = jax.jit(learner.first_ratio)
@@ -180,6 +182,7 @@ def test_learning_begins_with_the_policy_that_acted(played: Any) -> None:
     assert float(jnp.max(ratio(state, data._replace(known=known)))) > 1e-4
 
 
+@pytest.mark.slow
 def test_the_best_possible_prediction_is_of_the_policies_that_acted(played: Any) -> None:
     _, learner, state, (trajectory, _), observed = played
     found = jax.jit(lambda s, w: learner._prediction_metrics(s, w))(

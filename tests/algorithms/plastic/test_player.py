@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from coplay.algorithms.plastic.player import PlasticMemory, PlasticPlayer, polynomial_weights
 from coplay.core.player import View
@@ -43,6 +44,7 @@ def view(alive: list[bool], copies: int = COPIES) -> View:
     return View(seen, jnp.array(alive), state, zeros, zeros, zeros, jnp.zeros(copies))
 
 
+@pytest.mark.slow
 def test_beliefs_fall_by_what_was_held_improbable() -> None:
     mine = player()
     memory = PlasticMemory(jnp.array([[0.5, 0.3, 0.2], [0.5, 0.3, 0.2]]))

@@ -201,6 +201,7 @@ def test_beliefs_are_compared_with_goals_that_became_known_later() -> None:
     assert (played.predicted.sum(axis=1) >= 2 * episodes).all()
 
 
+@pytest.mark.slow
 def test_a_scripted_player_gets_the_known_figure() -> None:
     """Four stag hunters on 4x4 get 2.85 each."""
     game = StagHunt(StagHuntConfig())

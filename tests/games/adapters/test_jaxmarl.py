@@ -219,6 +219,7 @@ def played_both(game: JaxmarlGame, steps: int, copies: int = 4) -> tuple[Any, An
         ),
     ],
 )
+@pytest.mark.slow
 def test_steps_are_those_of_jaxmarl(name: str, fields: dict[str, Any], steps: int) -> None:
     """Until the episode ends; after its end JaxMARL's own states are of no account."""
     game = made(name, **fields)

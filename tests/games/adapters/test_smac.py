@@ -162,6 +162,7 @@ def test_teams_learn_from_what_they_remembered(tmp_path: Path) -> None:
     assert max(row[f"ratio_error/seat_{seat}"] for row in rows for seat in range(3)) < 1e-5
 
 
+@pytest.mark.slow
 def test_critics_see_the_state_of_the_world() -> None:
     """What SMAC's `get_state` gives goes to critics: at each step, and after those that end one."""
     game = make_game("smac:3m", options=("module=smac_double:FakeStarCraft2Env",), workers=1)

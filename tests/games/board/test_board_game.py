@@ -102,6 +102,7 @@ def plain_follow(cells: list[int], legal: np.ndarray, width: int, away: bool) ->
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", ["follow", "avoid"])
 def test_following_and_avoiding_agree_with_a_plain_computation(block: str) -> None:
     game = StagHunt(StagHuntConfig(height=3, width=4, players=3, stags=1, hares=2))
