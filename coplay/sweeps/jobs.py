@@ -13,7 +13,8 @@ from coplay.core.game import Game
 from coplay.core.loading import is_named, loaded
 from coplay.core.version import VERSION
 from coplay.games.adapters.worker_game import WorkerGame
-from coplay.sweeps.workers import Job
+from coplay.sweeps.config import Place, SweepConfig
+from coplay.sweeps.workers import Job, Workers, local_workers
 from coplay.training.config import TrainConfig
 from coplay.training.records import read_rows
 from coplay.training.run import RunFolder, named_paths
@@ -40,6 +41,17 @@ def make_job(
         (*train, "--resume", str(run), *game, *more),
         log,
     )
+
+
+def workers_for(where: SweepConfig, folder: Path, jobs: int) -> Workers:
+    """Workers for so many jobs, whose runs are to be in a folder."""
+    place = Place.of(where.on)
+    if place.kind == "ray":
+        # Ray is loaded only where it is asked for.
+        from coplay.sweeps.ray_workers import RayWorkers
+
+        return RayWorkers(place.address, where.cpus, where.gpus, where.files, folder)
+    return local_workers(place.workers, where.cpus, max(jobs, 1))
 
 
 def with_run(config: TrainConfig, **fields: Any) -> TrainConfig:

@@ -11,16 +11,15 @@ from pathlib import Path
 
 from coplay.core.errors import Interrupted, RunStopped, UserError
 from coplay.core.lock import Lock
-from coplay.sweeps.config import Place, SweepConfig
-from coplay.sweeps.jobs import make_job, with_run
-from coplay.sweeps.workers import Job, Workers, local_workers, tail
+from coplay.sweeps.config import SweepConfig
+from coplay.sweeps.jobs import make_job, with_run, workers_for
+from coplay.sweeps.workers import BREAK, LOSSES, TRIES, Job, Workers, tail
 from coplay.training.config import TrainConfig
 from coplay.training.merge import merge_runs
 from coplay.training.phases import plan_phases
 from coplay.training.preparation import records
 from coplay.training.run import RunFolder, make_game_of
 
-TRIES, LOSSES, BREAK = 3, 20, 0.2
 EPISODES = 2
 """Of the final evaluation of a single seed; the whole run makes its own."""
 
@@ -38,7 +37,7 @@ def train_seeds(
     lock = Lock(home)
     workers: Workers | None = None
     try:
-        workers = _workers(where, home, config.run.seeds)
+        workers = workers_for(where, home, config.run.seeds)
         jobs = [_job(config, home, config.run.seed + index) for index in range(config.run.seeds)]
         say(f"{len(jobs)} seeds, {min(workers.slots, len(jobs))} at a time")
         run_jobs(workers, [job for job in jobs if not _is_done(job)], say)
@@ -68,15 +67,6 @@ def check(config: TrainConfig) -> None:
             "leave out --on"
         )
     plan_phases(config, make_game_of(config))
-
-
-def _workers(where: SweepConfig, home: Path, jobs: int) -> Workers:
-    place = Place.of(where.on)
-    if place.kind == "ray":
-        from coplay.sweeps.ray_workers import RayWorkers
-
-        return RayWorkers(place.address, where.cpus, where.gpus, where.files, home)
-    return local_workers(place.workers, where.cpus, jobs)
 
 
 def _job(config: TrainConfig, home: Path, seed: int) -> Job:

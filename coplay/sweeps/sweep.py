@@ -10,21 +10,22 @@ from typing import NamedTuple
 from coplay.core.errors import Interrupted, RunStopped, UserError, system_error
 from coplay.matches.statistics import bootstrap_interval, iqm
 from coplay.sweeps.acting import refuse_inert
-from coplay.sweeps.config import Place
 from coplay.sweeps.folder import OpenedSweep, SweepFolder, SweepState, Trial
-from coplay.sweeps.jobs import check_objective, evaluated, make_job, objective_values, with_run
+from coplay.sweeps.jobs import (
+    check_objective,
+    evaluated,
+    make_job,
+    objective_values,
+    with_run,
+    workers_for,
+)
 from coplay.sweeps.samplers import make_sampler
 from coplay.sweeps.space import configured, words
-from coplay.sweeps.workers import Ended, LocalWorkers, Workers, local_workers
+from coplay.sweeps.workers import BREAK, LOSSES, TRIES, Ended, LocalWorkers, Workers
 from coplay.training.phases import plan_phases
 from coplay.training.records import last_rows
 from coplay.training.run import RunFolder, make_game_of
 
-TRIES = 3
-"""How often a trial may fail by itself."""
-LOSSES = 20
-"""How often the machine of a trial may be lost."""
-BREAK = 0.2  # seconds between two looks at the workers
 CHECKED = 200  # settings of a list that are checked before anything runs
 CONFIRMED = "best"
 
@@ -57,7 +58,6 @@ class Sweep:
         """Validates everything that can be known; writes nothing."""
         self.state, self.folder, self.watcher = state, folder, watcher
         self.resume = resume
-        self.place = Place.of(state.sweep.on)
         run = state.config.run
         if not resume:
             folder.refuse_if_taken()
@@ -99,7 +99,7 @@ class Sweep:
         try:
             if not self.resume:
                 self.folder.refuse_if_taken()  # by a process that was quicker
-            workers = self._workers()
+            workers = workers_for(self.state.sweep, self.folder.path, self.count)
             if not self.resume:
                 self._prepare(workers)
             begun = True
@@ -132,16 +132,6 @@ class Sweep:
     @property
     def _resuming(self) -> str:
         return f"coplay sweep --resume {self.folder.path}"
-
-    def _workers(self) -> Workers:
-        sweep = self.state.sweep
-        if self.place.kind == "ray":
-            from coplay.sweeps.ray_workers import RayWorkers
-
-            return RayWorkers(
-                self.place.address, sweep.cpus, sweep.gpus, sweep.files, self.folder.path
-            )
-        return local_workers(self.place.workers, sweep.cpus, max(self.count, 1))
 
     def _prepare(self, workers: Workers) -> None:
         """Refuse fields that change nothing; say what is to come."""

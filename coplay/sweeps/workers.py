@@ -18,6 +18,11 @@ CONFIG = "config.json"
 PATIENCE = 60.0
 """Seconds that a run has to save after it was asked to stop."""
 TAIL = 4000  # bytes of a log that are shown
+TRIES = 3
+"""How often a run may fail by itself."""
+LOSSES = 20
+"""How often the machine of a run may be lost."""
+BREAK = 0.2  # seconds between two looks at the workers
 
 LAUNCH = """
 import ctypes, os, signal, sys

@@ -50,7 +50,7 @@ def go(
     page: bool = False,
 ) -> tuple[SweepState, FakeWorkers, Listener]:
     workers, listener = FakeWorkers(outcome), Listener()
-    monkeypatch.setattr(loop, "local_workers", lambda *given: workers)
+    monkeypatch.setattr(loop, "workers_for", lambda *given: workers)
     if page:
         return run_sweep(state, SweepFolder(out), resume, listener), workers, listener
     return loop.Sweep(state, SweepFolder(out), listener, resume).run(), workers, listener

@@ -62,7 +62,7 @@ def result(folder: Path) -> dict[str, Any]:
 def test_seeds_one_by_one_are_the_same_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, split = tmp_path / "whole", tmp_path / "split"
     train("ppo", out=whole, seeds=3, **SMALL)
-    monkeypatch.setattr(seeds, "_workers", lambda *given: InProcess({"seed-6"}))
+    monkeypatch.setattr(seeds, "workers_for", lambda *given: InProcess({"seed-6"}))
     monkeypatch.setattr(seeds, "BREAK", 0.0)
     train("ppo", out=split, seeds=3, on="local:1", **SMALL)
     assert result(whole) == result(split)
