@@ -47,8 +47,8 @@ class Learner(eqx.Module):
     """Fields of the configuration that may be set anew for a player that learns no more."""
 
     training_only: ClassVar[tuple[str, ...]] = ()
-    """Fields of the state, also of states inside it, that no player needs and that are all zeros
-    before learning: optimisers, buffers. A player that is shared goes without them."""
+    """Fields of the state, also of states inside it, that no player needs: optimisers, buffers.
+    A player that is shared goes without them."""
 
     @property
     def declared_inputs(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from coplay.core.archive import Form
+from coplay.core.archive import Form, memory
 from coplay.core.config import with_fields
 from coplay.core.errors import UserError
 from coplay.core.files import write_json
@@ -282,6 +282,12 @@ def _fill(file: Path, card: Mapping[str, Any], folder: RunFolder) -> None:
         for name in kept_names(learner, shapes):
             kept[f"{LEARNERS}[{number}]{name}"] = forms[name]
     arrays = checkpoints.load_named(file, kept | wanted)
+    rest = sum(form.size for name, form in everything.items() if name not in kept)
+    if rest > memory() // 4:
+        raise UserError(
+            f"{file}: its configuration asks for {rest / 2**30:,.0f} GB of arrays that only "
+            "training needs, more than a quarter of this machine's memory"
+        )
     filled = {
         name: arrays[name] if name in kept else np.zeros(form.shape, form.dtype)
         for name, form in everything.items()
