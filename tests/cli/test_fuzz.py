@@ -56,7 +56,7 @@ def sandbox(tmp_path: Path, monkeypatch: Any) -> Path:
         (collect, "play_whole"),
         (runner, "reproduce"),
         (sweep.Sweep, "run"),
-        (seeds, "_workers"),
+        (seeds, "workers_for"),
         (start, "GuestTable"),
         (server, "serve"),
     ):

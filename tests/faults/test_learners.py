@@ -15,17 +15,19 @@ from tests.faults.tiny import outcome, quick_folder
 
 SMALL: dict[str, Any] = {
     **{"copies": 4, "rollout": 4, "block": 2, "steps": 256, "episodes": 4, "keep": 2},
-    **{"checkpoint_every": 32, "minibatches": 2, "epochs": 1, "evaluate_every": 64},
-    "evaluate_episodes": 2,
+    **{"checkpoint_every": 32, "evaluate_every": 64, "evaluate_episodes": 2},
 }
+PASSES: dict[str, Any] = {"minibatches": 2, "epochs": 1}
 PLANNER: dict[str, Any] = {"search.simulations": 2}
 OWN: dict[str, dict[str, Any]] = {
-    "ppo": {},
-    "ppo-gru": {},
-    "mappo": {},
-    "hyper-mappo": {},
-    "hop": PLANNER,
-    "hop-plus": PLANNER | {"recordings.samples": 200, "recordings.epochs": 1},
+    "ppo": PASSES,
+    "ppo-gru": PASSES,
+    "mappo": PASSES,
+    "hyper-mappo": PASSES,
+    "hop": PLANNER | {"replay.capacity": 64, "replay.batch": 8},
+    "hop-plus": PASSES
+    | PLANNER
+    | {"models.chunk_length": 2, "recordings.samples": 200, "recordings.epochs": 1},
 }
 
 
