@@ -27,11 +27,13 @@ class Work:
 
 @dataclass(frozen=True)
 class Speed:
-    """seconds: median of the calls. compile_seconds: tracing and compiling, cache left out."""
+    """seconds: median of the calls. compile_seconds: tracing and compiling, cache left out.
+    turns: seconds of each call, in order."""
 
     work: Work
     seconds: float
     compile_seconds: float
+    turns: tuple[float, ...] = ()
 
     @property
     def per_second(self) -> float:
@@ -62,7 +64,7 @@ def _measure(works: list[Work], repeats: int, told: Told) -> list[Speed]:
             jax.block_until_ready(program(*work.arguments))
             times[index].append(time.perf_counter() - begun)
     return [
-        Speed(work, statistics.median(taken), seconds)
+        Speed(work, statistics.median(taken), seconds, tuple(taken))
         for work, taken, seconds in zip(works, times, compile_seconds, strict=True)
     ]
 

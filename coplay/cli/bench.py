@@ -4,7 +4,11 @@ from coplay.cli.arguments import parse
 
 
 def run(arguments: list[str]) -> int:
-    """coplay bench [search|hop-plus]"""
+    """coplay bench [peers|search|hop-plus]"""
+    if arguments[:1] == ["peers"]:
+        from coplay.bench.peers import PeersArguments, run_peers
+
+        return run_peers(parse(PeersArguments, arguments[1:], "bench peers"))
     if arguments[:1] == ["search"]:
         from coplay.bench.search import SearchBenchArguments, run_search_bench
 

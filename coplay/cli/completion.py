@@ -117,7 +117,7 @@ def first_words() -> dict[str, list[str]]:
         "pretrain": list(pretrain.PARTS),
         "inspect": list(INSPECTED),
         "partners": list(partners.PARTS),
-        "bench": ["search", "hop-plus"],
+        "bench": ["peers", "search", "hop-plus"],
         "completion": ["bash", "zsh"],
     }
 

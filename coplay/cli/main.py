@@ -102,7 +102,7 @@ COMMANDS = {
         "completion bash|zsh", "what lets the Tab key complete commands and options", "completion"
     ),
     "doctor": Command("doctor", "versions, devices, cache, optional parts", "doctor"),
-    "bench": Command("bench [search|hop-plus]", "how fast it is here", "bench"),
+    "bench": Command("bench [peers|search|hop-plus]", "how fast it is here", "bench"),
 }
 
 

@@ -36,6 +36,11 @@ class Observation(NamedTuple):
     features: [..., feature] float; the first `game.seat_features` numbers per seat come first,
         ego-first.
     legal: [..., action] which actions are legal; at least one always is.
+    indices: [..., index] where planes and features, flattened one after the other, are 1, each
+        place once; all other numbers are 0 but for the last one, which is the same for all seats.
+        The own player comes first; where features tell what each seat did last, their indices come
+        last. An index that is absent in this state has the number beyond the last place. Networks
+        read a few indices much faster than a board. None: the game gives none.
 
         seen = game.observe(state)
         action = int(seen.legal[0].argmax())  # the first legal action of seat 0
@@ -44,6 +49,7 @@ class Observation(NamedTuple):
     planes: Shaped[Array, "*batch height width plane"]
     features: Float[Array, "*batch feature"]
     legal: Bool[Array, "*batch action"]
+    indices: Int[Array, "*batch index"] | None = None
 
 
 class Outcome(NamedTuple):
@@ -195,16 +201,14 @@ class Game(eqx.Module):
 
     @property
     def has_sparse_view(self) -> bool:
-        """Whether the game gives `sparse_view`: the flattened ego views (planes, then features)
-        are 0 and 1 but for the last number, which is the same for all seats."""
+        """Whether its observations have `indices`."""
         return False
 
     def sparse_view(self, state: State) -> Int[Array, "seat index"]:
-        """Where the flattened ego view of each seat is 1, each place once; the own player is the
-        first; where features tell what each seat did last, their indices are the last ones. An
-        index that is absent in this state has the number beyond the last place. Only for games
-        that have a sparse view (`has_sparse_view`)."""
-        raise NotImplementedError
+        """`Observation.indices` of a state; only for games that give them (`has_sparse_view`)."""
+        indices = self.observe(state).indices
+        assert indices is not None
+        return indices
 
     @property
     def goals(self) -> Goals | None:

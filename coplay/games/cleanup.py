@@ -194,9 +194,6 @@ class Cleanup(BoardGame):
         cells, there, kinds = self._things(state)
         return self.board_views(state, cells, there, kinds, self.legal(state))
 
-    def sparse_view(self, state: CleanupState) -> Int[Array, "seat index"]:
-        return self.board_indices(state, *self._things(state))
-
     def _things(self, state: CleanupState) -> tuple[Array, Array, tuple[slice, ...]]:
         """Apples, waste, river, orchard: cells, which are there, and the parts of the list."""
         sizes = [len(self.orchard), len(self.river), len(self.river), len(self.orchard)]

@@ -168,9 +168,6 @@ class Harvest(BoardGame):
         cells, there, kinds = self._things(state)
         return self.board_views(state, cells, there, kinds, self.legal(state))
 
-    def sparse_view(self, state: HarvestState) -> Int[Array, "seat index"]:
-        return self.board_indices(state, *self._things(state))
-
     def _things(self, state: HarvestState) -> tuple[Array, Array, tuple[slice, slice]]:
         """Apples, then soil: cells, which are there, and the two parts of the list."""
         count = len(self.spots)

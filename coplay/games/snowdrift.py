@@ -137,9 +137,6 @@ class Snowdrift(BoardGame):
         last action one-hot, then time / horizon."""
         return self.board_views(state, state.drift, state.left, (slice(None),), self.legal(state))
 
-    def sparse_view(self, state: SnowdriftState) -> Int[Array, "seat index"]:
-        return self.board_indices(state, state.drift, state.left, (slice(None),))
-
     def things(self, state: SnowdriftState) -> list[tuple[int, Icon, str]]:
         """The drifts that are left: s."""
         drifts = zip(state.drift, state.left, strict=True)

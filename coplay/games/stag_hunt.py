@@ -190,9 +190,6 @@ class StagHunt(BoardGame):
         legal = self.legal(state)
         return self.board_views(state, state.prey, state.prey_alive, self._kinds, legal)
 
-    def sparse_view(self, state: StagHuntState) -> Int[Array, "seat index"]:
-        return self.board_indices(state, state.prey, state.prey_alive, self._kinds)
-
     @property
     def _kinds(self) -> tuple[slice, slice]:
         """Which prey are stags, and which hares."""

@@ -69,10 +69,10 @@ def worker_rollout(
     global_state = (
         np.zeros((copies, 0)) if table.state.global_state is None else table.state.global_state
     )
-    shown = Views(*(np.array(x) for x in (*table.state.seen, table.state.alive, global_state)))
+    shown = Views(*(np.array(x) for x in (*table.state.seen[:3], table.state.alive, global_state)))
     memory, records = table.memory, []
     for t in range(steps):
-        for kept, now in zip((*played.observation, played.alive), shown[:4], strict=True):
+        for kept, now in zip((*played.observation[:3], played.alive), shown[:4], strict=True):
             kept[t] = now
         if played.state is not None:
             played.state.global_state[t] = shown.global_state
@@ -86,7 +86,7 @@ def worker_rollout(
         played.action[t], played.log_policy[t], memory, recorded = act(table, t)
         records.append(recorded)
         stepped = pool.step(played.action[t], number)
-        for kept, now in zip(played.final, stepped.after[:3], strict=True):
+        for kept, now in zip(played.final[:3], stepped.after[:3], strict=True):
             kept[t] = now
         if played.after is not None:
             played.after.global_state[t] = stepped.after.global_state

@@ -11,11 +11,12 @@ from jaxtyping import Array, Bool, Float, Int
 
 from coplay.core.game import Game, Observation, State
 from coplay.models.goal_codes import GoalModel
-from coplay.models.sparse_inputs import evaluate_sparse, own_rows, sparse_fits, summed
+from coplay.models.sparse_inputs import evaluate_sparse, own_rows, sparse_fits
 from coplay.nn import categorical
 from coplay.nn.ego_centred import centre_indices
 from coplay.nn.equivariant import EquivariantPolicy, ExpandedPolicy
 from coplay.nn.networks import Network, flatten
+from coplay.nn.sparse_views import summed
 from coplay.search.simulator import Hypothesis, Simulator
 
 

@@ -17,14 +17,13 @@ from coplay.models.sparse_inputs import (
     evaluate_sparse,
     others_after_first,
     own_rows,
-    rows_of,
     sparse_fits,
     sparse_views_of,
-    summed,
     view_inputs,
 )
 from coplay.nn import categorical
 from coplay.nn.networks import Network, flatten
+from coplay.nn.sparse_views import rows_of, summed
 from coplay.search.simulator import Hypothesis, Simulator
 
 

@@ -1,8 +1,5 @@
-"""Networks that read where an ego view is 1, instead of the whole view.
-
-Of the inputs of a network on a board nearly all are 0. Where a game says which are 1, by
-`Game.sparse_view`, the first layer is a sum of a few rows of its weights, and no view is built.
-"""
+"""Simulators whose networks read where an ego view is 1 (`coplay.nn.sparse_views`); no view is
+built."""
 
 import math
 
@@ -15,6 +12,7 @@ from coplay.nn import categorical
 from coplay.nn.ego_centred import centre_indices, centred_size
 from coplay.nn.layers import activation_function
 from coplay.nn.networks import Network, view_shape
+from coplay.nn.sparse_views import rows_of, summed
 
 
 def sparse_fits(actor: Network, game: Game) -> bool:
@@ -68,23 +66,6 @@ def view_inputs(network: Network, game: Game) -> int:
     shape = view_shape(game)
     size = centred_size(shape.planes) if network.centred else math.prod(shape.planes)
     return size + shape.features
-
-
-def summed(
-    rows: Float[Array, "row unit"], indices: Int[Array, "*batch index"]
-) -> Float[Array, "*batch unit"]:
-    """The sum of the rows of the indices."""
-    # One lookup per index: all at once they would be one more batch in memory.
-    parts = [
-        rows.at[indices[..., m]].get(mode="promise_in_bounds") for m in range(indices.shape[-1])
-    ]
-    return sum(parts[1:], parts[0])
-
-
-def rows_of(weight: Float[Array, "*other unit input"]) -> Float[Array, "*other row unit"]:
-    """Weights by input, and a row of zeros for what is not there."""
-    rows = jnp.swapaxes(weight, -1, -2)
-    return jnp.concatenate([rows, jnp.zeros_like(rows[..., :1, :])], axis=-2)
 
 
 def after_first(network: Network, x: Float[Array, "*batch unit"]) -> Float[Array, "*batch output"]:

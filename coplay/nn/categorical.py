@@ -5,13 +5,14 @@ which they would not with minus infinity. A player that never takes a legal acti
 which is far above the logit of illegal ones.
 
 Actions are few and batches long, so what runs over actions is worked out with the actions as the
-first axis: on CPU as vectors along the batch, where a sum over the last axis would be a call into a
-library for a handful of numbers each.
+first axis and the batch as one other: on CPU as vectors along the batch, where a sum over the last
+axis would be a call into a library for a handful of numbers each. Between two of these functions
+XLA leaves out that the axes are turned back and round again.
 """
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from coplay.core.numerics import sum_in_order
 
@@ -22,9 +23,11 @@ def log_policy(
     logits: Float[Array, "*batch action"], legal: Bool[Array, "*batch action"]
 ) -> Float[Array, "*batch action"]:
     """Log-probabilities with the illegal actions left out."""
-    first = jnp.where(jnp.moveaxis(legal, -1, 0), jnp.moveaxis(logits, -1, 0), ILLEGAL)
+    logits, legal = jnp.broadcast_arrays(logits, legal)
+    first = jnp.where(_first(legal), _first(logits), ILLEGAL)
     first = first - jax.lax.stop_gradient(jnp.max(first, axis=0))
-    return jnp.moveaxis(first - jnp.log(jnp.sum(jnp.exp(first), axis=0)), 0, -1)
+    first = first - jnp.log(jnp.sum(jnp.exp(first), axis=0))
+    return first.T.reshape(logits.shape)
 
 
 def uniform_policy(legal: Bool[Array, "*batch action"]) -> Float[Array, "*batch action"]:
@@ -85,17 +88,25 @@ def take(
     values: Float[Array, "*batch action"], action: Int[Array, "*batch"]
 ) -> Float[Array, "*batch"]:
     """The value of the chosen action. A one-hot sum: batched gathers are slow on CPU."""
-    chosen = action[..., None] == jnp.arange(values.shape[-1])
-    return jnp.sum(jnp.where(chosen, values, 0.0), axis=-1)
+    chosen = action.reshape(-1) == jnp.arange(values.shape[-1])[:, None]
+    return jnp.sum(jnp.where(chosen, _first(values), 0.0), axis=0).reshape(action.shape)
 
 
 def entropy(log_probs: Float[Array, "*batch action"]) -> Float[Array, "*batch"]:
     """-sum p log p; actions of probability zero contribute nothing."""
-    return -jnp.sum(jnp.exp(log_probs) * log_probs, axis=-1)
+    first = _first(log_probs)
+    return -jnp.sum(jnp.exp(first) * first, axis=0).reshape(log_probs.shape[:-1])
 
 
 def kl(
     log_probs: Float[Array, "*batch action"], other: Float[Array, "*batch action"]
 ) -> Float[Array, "*batch"]:
     """KL(first || other), exactly, from the log-probabilities of both."""
-    return jnp.sum(jnp.exp(log_probs) * (log_probs - other), axis=-1)
+    first = _first(log_probs)
+    found = jnp.sum(jnp.exp(first) * (first - _first(other)), axis=0)
+    return found.reshape(log_probs.shape[:-1])
+
+
+def _first(x: Shaped[Array, "*batch action"]) -> Shaped[Array, "action sample"]:
+    """Actions first, and all that are alike as one axis."""
+    return x.reshape(-1, x.shape[-1]).T

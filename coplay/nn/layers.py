@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from coplay.nn.sparse_views import SparseView, sparse_product
+
 Activation = Literal["tanh", "relu"]
 
 
@@ -67,6 +69,10 @@ class Linear(eqx.Module):
 
     def __call__(self, x: Float[Array, "*batch inputs"]) -> Float[Array, "*batch outputs"]:
         return product(x, jnp.transpose(self.weight)) + self.bias
+
+    def sparse(self, view: SparseView) -> Float[Array, "*batch outputs"]:
+        """The same of inputs of which few are not 0."""
+        return sparse_product(self.weight, view) + self.bias
 
 
 def product(

@@ -13,8 +13,9 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from coplay.core.game import Game, Observation
 from coplay.nn.config import NetworkConfig
-from coplay.nn.ego_centred import centre, centred_size
+from coplay.nn.ego_centred import centre, centre_indices, centred_size
 from coplay.nn.layers import Activation, Conv3x3, Linear, activation_function
+from coplay.nn.sparse_views import WORTHWHILE, SparseView
 
 
 class ViewShape(eqx.Module):
@@ -92,9 +93,18 @@ class Network(eqx.Module):
         self.board = shape.planes
         self.centred = centred
 
-    def __call__(self, x: Float[Array, "*batch inputs"]) -> Float[Array, "*batch outputs"]:
-        """From ego views as `flatten` gives them."""
+    def __call__(
+        self, x: Float[Array, "*batch inputs"] | SparseView
+    ) -> Float[Array, "*batch outputs"]:
+        """From ego views as `read` or `flatten` give them."""
         act = activation_function(self.activation)
+        if isinstance(x, SparseView):
+            if self.centred:
+                x = x._replace(indices=centre_indices(x.indices, self.board))
+            units = act(self.layers[0].sparse(x))
+            for layer in self.layers[1:]:
+                units = act(layer(units))
+            return self.head(units)
         if self.convolutions:
             size = math.prod(self.board)
             board = x[..., :size].reshape(*x.shape[:-1], *self.board)
@@ -122,6 +132,25 @@ def make_network(
         activation=config.activation,
         head_scale=head_scale,
     )
+
+
+def read(
+    network: Network, observation: Observation, identity: Float[Array, "*#batch id"] | None = None
+) -> Float[Array, "*batch inputs"] | SparseView:
+    """Ego views and identities as a network reads them fastest: by their indices where it can, and
+    else as `flatten` gives them."""
+    indices = observation.indices
+    if indices is None or network.convolutions or not network.layers:
+        return flatten(observation, identity)
+    height, width, planes = observation.planes.shape[-3:]
+    places = height * width * planes + observation.features.shape[-1] - 1
+    if places < WORTHWHILE * indices.shape[-1]:
+        return flatten(observation, identity)
+    rest = observation.features[..., -1:]
+    if identity is not None:
+        identity = jnp.broadcast_to(identity, (*rest.shape[:-1], identity.shape[-1]))
+        rest = jnp.concatenate([rest, identity], axis=-1)
+    return SparseView(indices, rest)
 
 
 def flatten(

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from coplay.cli.main import run
+from coplay.core.lock import LOCK
 
 LONGEST = 300  # seconds that one line may take
 
@@ -85,7 +86,8 @@ COMMANDS: list[list[str]] = [
     *(["pretrain", "goals"], ["pretrain", "world-model"], ["inspect", "goals", "run"]),
     *(["inspect", "world-model", "empty"], ["inspect", "opponent-model", "missing"]),
     *(["audit", "seats"], ["audit", "wiring"], ["compare", "run", "run"], ["bench"]),
-    *(["bench", "search"], ["bench", "hop-plus"], ["reproduce"], ["schelling"]),
+    *(["bench", "search"], ["bench", "hop-plus"], ["bench", "peers"], ["reproduce"]),
+    ["schelling"],
     *(["partners", "make"], ["partners", "select", "run"], ["partners", "show", "empty"]),
     *(["check", "run"], ["export", "run"], ["import", "file"]),
     ["doctor"],
@@ -124,7 +126,7 @@ class Outcome(NamedTuple):
 @cache
 def options(command: tuple[str, ...]) -> dict[str, str]:
     """Option -> the kind of its value as the help shows it, empty for a switch."""
-    said = attempt([*command, "--help"]).said
+    said = attempt([*command, "--help-all"]).said
     return {name: kind.strip() for name, kind in OPTION.findall(said) if name != "--help"}
 
 
@@ -287,15 +289,17 @@ def make_sandbox(folder: Path, config: dict[str, Any]) -> None:
 
 
 def tree(folder: Path) -> frozenset[str]:
-    """All files and folders below a folder."""
+    """All files and folders below a folder, but for locks: whoever opened a run may leave one."""
     return frozenset(
         os.path.join(where, name)
         for where, folders, files in os.walk(folder)
         for name in (*folders, *files)
+        if name != LOCK
     )
 
 
 def advised(text: str) -> Iterator[str]:
-    """Options that a message tells the user to give."""
-    for found in re.finditer(r"(?<![\w-])--[a-z][a-z.-]*[a-z]", text):
+    """Options that a message tells the user to give to our commands, not to pip."""
+    ours = re.sub(r"pip install[^;,]*", "", text)
+    for found in re.finditer(r"(?<![\w-])--[a-z][a-z.-]*[a-z]", ours):
         yield found[0]

@@ -64,7 +64,7 @@ def sandbox(tmp_path: Path, monkeypatch: Any) -> Path:
     monkeypatch.setattr(make, "MAKERS", dict.fromkeys(make.MAKERS, reached))
     monkeypatch.setattr(seats, "_chain", planned)
     monkeypatch.setattr(wiring, "wiring_checks", planned)
-    for name in ("hop_plus.parts", "search.searching", "throughput.stepping"):
+    for name in ("hop_plus.parts", "search.searching", "throughput.stepping", "peers.pairs"):
         monkeypatch.setattr(f"coplay.bench.{name}", reached)
     for name in ("start_up", "worker_rows", "jaxmarl_stepping", "team_training"):
         monkeypatch.setattr(f"coplay.bench.throughput.{name}", reached)

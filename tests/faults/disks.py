@@ -38,7 +38,7 @@ class RecordingDisk(Disk):
 
     def _keep(self, cut: Path | None = None, least: int = 0) -> None:
         state = snapshot(self.folder) if self.folder.exists() else {}
-        if cut is not None:
+        if cut is not None and cut.is_relative_to(self.folder):  # models are made elsewhere first
             name = cut.relative_to(self.folder).as_posix()
             size = self.random.randint(least, len(state[name]))
             self.states.append(state | {name: state[name][:size]})

@@ -45,7 +45,7 @@ GAME = Rotated(CONFIG, 0)
 play = jax.jit(rollout, static_argnames="steps")
 deal_states = jax.jit(lambda game, key: new_table(game, (), key, COPIES))
 step_by_hand = jax.jit(jax.vmap(GAME.step))
-look = jax.jit(jax.vmap(GAME.observe))
+look = jax.jit(jax.vmap(lambda state: seen(GAME.observe(state))))
 nearest_stag = jax.jit(jax.vmap(lambda state: GAME.scripted["ns"](GAME, state)))
 as_seat_sees = jax.jit(jax.vmap(GAME.ego_state, in_axes=(0, None)))
 
@@ -145,6 +145,11 @@ def read_state(planes: np.ndarray) -> StagHuntState:
     )
 
 
+def seen(observation: Any) -> Any:
+    """What networks read of an observation: the order of indices means nothing to them."""
+    return observation._replace(indices=jnp.sort(observation.indices, axis=-1))
+
+
 def same(one: Any, two: Any) -> bool:
     """Whether two trees of arrays hold the same bits."""
     pairs = zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True)
@@ -160,7 +165,7 @@ def by_hand() -> list[StagHuntState]:
     key = jax.random.split(jax.random.key(0), COPIES)  # the rules draw nothing
     for time in range(2 * STEPS):
         state = states[-1]
-        assert same(look(state), jax.tree.map(lambda x, t=time: x[t], trajectory.observation))
+        assert same(look(state), seen(jax.tree.map(lambda x, t=time: x[t], trajectory.observation)))
         assert same(state.alive, trajectory.alive[time])
         stepped, outcome = jax.tree.map(
             np.asarray, step_by_hand(key, state, trajectory.action[time])
@@ -174,14 +179,14 @@ def by_hand() -> list[StagHuntState]:
             assert trajectory.truncated[time, copy].tolist() == expected
             assert trajectory.over[time, copy] == (cut or not stepped.alive[copy].any())
             assert cut == (stepped.time[copy] == CONFIG.horizon and stepped.alive[copy].any())
-        assert same(look(stepped), jax.tree.map(lambda x, t=time: x[t], trajectory.final))
+        assert same(look(stepped), seen(jax.tree.map(lambda x, t=time: x[t], trajectory.final)))
         if time + 1 < 2 * STEPS:
-            seen = trajectory.observation.planes[time + 1, :, 0]
+            shown = trajectory.observation.planes[time + 1, :, 0]
         else:
-            seen = trajectory.last.planes[:, 0]
+            shown = trajectory.last.planes[:, 0]
         # What was dealt after an end can be read from what is seen next.
         following = [
-            read_state(seen[copy])
+            read_state(shown[copy])
             if trajectory.over[time, copy]
             else jax.tree.map(lambda x, c=copy: x[c], stepped)
             for copy in range(COPIES)
@@ -194,10 +199,10 @@ def test_every_step_is_the_game_s() -> None:
     states = by_hand()
     assert len(states) == 2 * STEPS + 1
     trajectory = joined()
-    assert same(look(states[-1]), trajectory.last)
-    assert same(look(played()[0][2].state), trajectory.last)
-    assert same(look(played()[0][1].state), played()[1][0].last)
-    assert same(look(states[STEPS]), played()[1][0].last)
+    assert same(look(states[-1]), seen(trajectory.last))
+    assert same(look(played()[0][2].state), seen(trajectory.last))
+    assert same(look(played()[0][1].state), seen(played()[1][0].last))
+    assert same(look(states[STEPS]), seen(played()[1][0].last))
 
 
 def test_the_episodes_show_everything() -> None:
@@ -351,7 +356,7 @@ def test_of_seats(seats: tuple[int, ...]) -> None:
         for name in OF_VIEWS:
             for mine, whole in zip(getattr(part, name), getattr(trajectory, name), strict=True):
                 assert same(mine[:, :, index], whole[:, :, seat]), name
-        for mine, whole in zip(part.last, trajectory.last, strict=True):
+        for mine, whole in zip(*map(jax.tree.leaves, (part.last, trajectory.last)), strict=True):
             assert same(mine[:, index], whole[:, seat])
     assert part.alive.shape == (STEPS, COPIES, len(seats))
     assert part.last.legal.shape == (COPIES, len(seats), ACTIONS)

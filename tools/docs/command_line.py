@@ -40,7 +40,7 @@ FIRST = {
     "pretrain": list(PARTS),
     "inspect": list(INSPECTED),
     "partners": ["make", "select", "show"],
-    "bench": ["", "search", "hop-plus"],
+    "bench": ["", "peers", "search", "hop-plus"],
 }
 """Command -> the words that may come first and have options of their own."""
 

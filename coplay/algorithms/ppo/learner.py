@@ -26,7 +26,8 @@ from coplay.core.numerics import masked_mean
 from coplay.core.player import Player
 from coplay.core.trajectory import Trajectory, rows_where
 from coplay.nn import categorical
-from coplay.nn.networks import ViewShape, flatten, make_network
+from coplay.nn.networks import ViewShape, make_network, read
+from coplay.nn.sparse_views import SparseView
 from coplay.rl import parameter_sets as sets
 from coplay.rl.advantages import explained_variance, normalise, trajectory_gae
 from coplay.rl.minibatches import as_samples, by_copy, shuffled_pass
@@ -58,11 +59,11 @@ class PPOBatch(NamedTuple):
     """Samples of one parameter set, [copy, time, seat of the set, ...].
 
     A minibatch is made of whole game copies: shuffling those is cheap, and their rows lie together
-    in memory. `view` are the flattened ego views. `past`: what a recurrent network needs besides;
-    what has no time has a time axis of length 1.
+    in memory. `view`: the ego views as the networks read them (`coplay.nn.networks.read`).
+    `past`: what a recurrent network needs besides; what has no time has a time axis of length 1.
     """
 
-    view: Float[Array, "copy time seat inputs"]
+    view: Any
     legal: Bool[Array, "copy time seat action"]
     alive: Bool[Array, "copy time seat"]
     action: Int[Array, "copy time seat"]
@@ -235,7 +236,7 @@ class PPO(sets.SetLearner):
     def values(
         self, state: PPOState, trajectory: Trajectory, identity: Float[Array, "seat id"]
     ) -> tuple[
-        Float[Array, "copy time seat inputs"],
+        Any,
         Any,
         Float[Array, "copy time seat"],
         Float[Array, "time copy seat"],
@@ -245,12 +246,16 @@ class PPO(sets.SetLearner):
         that, of the final views where an episode was cut, and of the last views."""
         critic = state.critic
 
-        def value(observation: Observation) -> Array:
-            return critic(flatten(observation, identity))[..., 0]
+        def value(seen: Observation | SparseView) -> Array:
+            view = read(critic, seen, identity) if isinstance(seen, Observation) else seen
+            return critic(view)[..., 0]
 
-        # Turned round while the planes are still single bytes, then written once as floats.
-        view = flatten(jax.tree.map(by_copy, trajectory.observation), identity)
-        final = rows_where(value, jnp.any(trajectory.truncated, axis=-1), trajectory.final)
+        # Of boards only the rows that are needed are written as floats; indices are small already.
+        sparse = read(critic, trajectory.final, identity)
+        end = sparse if isinstance(sparse, SparseView) else trajectory.final
+        # Turned round while planes are still single bytes, then written once as floats.
+        view = read(critic, jax.tree.map(by_copy, trajectory.observation), identity)
+        final = rows_where(value, jnp.any(trajectory.truncated, axis=-1), end)
         return view, (), critic(view)[..., 0], final, value(trajectory.last)
 
     def gradients(self, state: PPOState, batch: PPOBatch) -> tuple[tuple[Net, Net], PPOTerms]:
@@ -276,7 +281,7 @@ class PPO(sets.SetLearner):
         """The loss of logits and values of all samples."""
         config = self.config
         seats = batch.alive.shape[-1]
-        rest = batch._replace(view=None, past=())  # type: ignore[arg-type]
+        rest = batch._replace(view=None, past=())
         old = jax.tree.map(as_samples, rest)
         logits, values = outputs
         return ppo_loss(
@@ -299,7 +304,7 @@ class PPO(sets.SetLearner):
     ) -> tuple[Float[Array, "*sample action"], Float[Array, "*sample 1"]]:
         """Logits and values of all samples, in their order."""
         actor, critic = networks
-        view = batch.view.reshape(-1, batch.view.shape[-1])
+        view = jax.tree.map(lambda x: x.reshape(-1, x.shape[-1]), batch.view)
         return actor(view), critic(view)
 
     def _step(

@@ -6,7 +6,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from coplay.core.game import Game
 from coplay.core.player import Memory, Player, View
 from coplay.nn import categorical
-from coplay.nn.networks import Network, flatten
+from coplay.nn.networks import Network, read
 
 
 class PPOPlayer(Player):
@@ -20,7 +20,7 @@ class PPOPlayer(Player):
     def act(
         self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
     ) -> tuple[Float[Array, "copy action"], Memory]:
-        logits = self.actor(flatten(view.observation, self.identity))
+        logits = self.actor(read(self.actor, view.observation, self.identity))
         if self.greedy:
             logits = categorical.greedy(logits, view.observation.legal)
         return logits, memory

@@ -230,7 +230,7 @@ class CoplayParallelEnv(ParallelEnv):
         assert self._seen is not None
         # Copies, because views of JAX arrays cannot be written to, which PyTorch warns about; not
         # by `jax.device_get`, which on CPU takes longer than stepping.
-        planes, features, mask = (np.array(part) for part in self._seen)
+        planes, features, mask = (np.array(part) for part in self._seen[:3])
         observations, infos = {}, {}
         for agent in agents:
             seat = self._seats[agent]

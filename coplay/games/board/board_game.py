@@ -252,20 +252,21 @@ class BoardGame(Game):
             planes=jnp.concatenate(planes, axis=-1).reshape(seats, rows, columns, -1),
             features=jnp.concatenate([past, time], axis=-1),
             legal=legal,
+            indices=self._indices(state, cells, there, kinds) if self.has_sparse_view else None,
         )
 
     @property
     def has_sparse_view(self) -> bool:
         return self.config.view is None and not self.walled
 
-    def board_indices(
+    def _indices(
         self,
         state: State,
         cells: Integer[Array, " thing"],
         there: Bool[Array, " thing"],
         kinds: Sequence[slice],
     ) -> Int[Array, "seat index"]:
-        """`sparse_view` of views that `board_views` makes; things of a kind never share a cell."""
+        """Where views are 1; things of a kind never share a cell."""
         config, seats = self.config, self.seats
         planes = seats + 1 + len(kinds)
         board = config.height * config.width * planes

@@ -229,7 +229,7 @@ def test_our_own_games_come_back_unchanged() -> None:
 def same_views(expected: Any, views: Views, copy: int) -> None:
     observation, alive = expected
     there = views.alive[copy]
-    for mine, theirs in zip((*observation, alive), views[:4], strict=True):
+    for mine, theirs in zip((*observation[:3], alive), views[:4], strict=True):
         np.testing.assert_array_equal(np.asarray(mine)[there], theirs[copy][there])
 
 

@@ -1,0 +1,113 @@
+"""Layers that read indices give what layers that read all numbers give, and learn the same."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from coplay.games.registry import make_game
+from coplay.nn import sparse_views
+from coplay.nn.config import NetworkConfig
+from coplay.nn.networks import flatten, make_network, read, view_shape
+from coplay.nn.sparse_views import SparseView, sparse_product
+
+PLACES, NUMBERS, SAMPLES = 11, 2, 9
+
+
+def example(sets: int, indices: int) -> tuple[Any, SparseView, Any]:
+    """Weights, sparse inputs, and the same inputs in full; some indices are absent."""
+    rng = np.random.default_rng(indices)
+    drawn = np.argsort(rng.random((sets, SAMPLES, PLACES)), axis=-1)[..., :indices]
+    absent = rng.random(drawn.shape) < 0.2
+    full = np.zeros((sets, SAMPLES, PLACES + NUMBERS), np.float32)
+    for where in np.argwhere(~absent):
+        full[where[0], where[1], drawn[tuple(where)]] = 1.0
+    full[..., PLACES:] = rng.normal(size=(sets, SAMPLES, NUMBERS))
+    weight = rng.normal(size=(sets, 5, PLACES + NUMBERS)).astype(np.float32)
+    # A game names what is absent by the number behind its last one, which is beyond the places.
+    view = SparseView(np.where(absent, PLACES + 1, drawn).astype(np.int32), full[..., PLACES:])
+    return weight, view, full
+
+
+@pytest.mark.parametrize("unrolled", [64, 2])
+@pytest.mark.parametrize("sets", [1, 3])
+def test_products_and_gradients_are_those_of_the_full_view(
+    sets: int, unrolled: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sparse_views, "UNROLLED", unrolled)
+    weight, view, full = example(sets, 4)
+
+    def sparse(weight: Any, view: Any) -> Any:
+        return jax.vmap(sparse_product)(weight, view)
+
+    def whole(weight: Any, full: Any) -> Any:
+        return jnp.einsum("soi,sni->sno", weight, full)
+
+    np.testing.assert_allclose(sparse(weight, view), whole(weight, full), rtol=1e-5, atol=1e-5)
+    towards = np.random.default_rng(0).normal(size=(sets, SAMPLES, 5)).astype(np.float32)
+
+    def score(function: Any, weight: Any, rest: Any) -> Any:
+        x = (
+            view._replace(rest=rest)
+            if function is sparse
+            else jnp.concatenate([full[..., :PLACES], rest], axis=-1)
+        )
+        return jnp.sum(jnp.tanh(function(weight, x)) * towards)
+
+    for part in (0, 1):
+        found = jax.grad(lambda *x: score(sparse, *x), part)(weight, view.rest)
+        wanted = jax.grad(lambda *x: score(whole, *x), part)(weight, view.rest)
+        assert np.abs(wanted).max() > 0.1
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_other_processors_multiply_and_get_the_same() -> None:
+    weight, view, _ = example(1, 4)
+    rows = sparse_views.rows_of(jnp.asarray(weight[0, :, :PLACES]))
+    indices = jnp.clip(jnp.asarray(view.indices[0]), 0, PLACES)
+    np.testing.assert_allclose(
+        sparse_views._multiplied(rows, indices), sparse_views.summed(rows, indices), atol=1e-6
+    )
+    gradient = jax.random.normal(jax.random.key(0), (SAMPLES, 5))
+    by_product, by_sums = (
+        back(jnp.zeros_like(rows), indices, gradient)
+        for back in (sparse_views._multiplied_back, sparse_views._scattered)
+    )
+    np.testing.assert_allclose(by_product, by_sums, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["mlp", "centred"])
+def test_networks_read_indices_where_a_game_gives_them(kind: Any) -> None:
+    game = make_game("stag-hunt", players=3)
+    shape = view_shape(game)
+    network = make_network(
+        NetworkConfig(kind=kind, hidden=(8,)),
+        type(shape)(shape.planes, shape.features + 2, shape.actions),
+        3,
+        jax.random.key(0),
+        1.0,
+    )
+    state = jax.vmap(game.reset)(jax.random.split(jax.random.key(1), 16))
+    seen, identity = jax.vmap(game.observe)(state), jnp.eye(3, 2)
+    view = read(network, seen, identity)
+    assert isinstance(view, SparseView)
+    np.testing.assert_allclose(
+        network(view), network(flatten(seen, identity)), rtol=1e-5, atol=1e-5
+    )
+
+
+def test_full_views_are_read_where_there_are_no_indices_or_too_many() -> None:
+    walled = make_game("stag-hunt", players=2, walls=3)
+    shape = view_shape(walled)
+    network = make_network(NetworkConfig(hidden=(8,)), shape, 3, jax.random.key(0), 1.0)
+    seen = walled.observe(walled.reset(jax.random.key(1)))
+    assert seen.indices is None
+    assert not isinstance(read(network, seen), SparseView)
+    many = seen._replace(indices=jnp.zeros((2, flatten(seen).shape[-1] // 2), jnp.int32))
+    assert not isinstance(read(network, many), SparseView)
+    convolved = make_network(NetworkConfig(kind="cnn"), shape, 3, jax.random.key(0), 1.0)
+    few = seen._replace(indices=jnp.zeros((2, 3), jnp.int32))
+    assert isinstance(read(network, few), SparseView)
+    assert not isinstance(read(convolved, few), SparseView)
