@@ -279,7 +279,8 @@ def _step_faults(
         for way, how in list(enumerate(("", "rotated", "permuted")))[1:ways]:
             faults[f"{what}: does not follow when the seats are {how}"] = found[way]
     faults["ego_state does not put the seat first, the others in cyclic order"] = _differ(
-        game.ego_state(state, shift), moved(state, rotation)
+        game.ego_state(state, shift),
+        game.permute_seats(state, rotation) if game.can_renumber else state,
     )
 
     for name, policy in game.scripted.items():
