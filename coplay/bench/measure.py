@@ -4,7 +4,7 @@ import resource
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,6 +67,12 @@ def _measure(works: list[Work], repeats: int, told: Told) -> list[Speed]:
         Speed(work, statistics.median(taken), seconds, tuple(taken))
         for work, taken, seconds in zip(works, times, compile_seconds, strict=True)
     ]
+
+
+def ratio_words(row: Mapping[str, Any]) -> str:
+    """How many times faster ours is, with the range over turns."""
+    low, high = row["range"]
+    return f"{row['ratio']:.2f} ({low:.2f} to {high:.2f})"
 
 
 def peak_memory_mb() -> float:

@@ -20,7 +20,7 @@ from coplay.algorithms.mappo.learner import MAPPO
 from coplay.algorithms.ppo.config import PPOConfig
 from coplay.algorithms.ppo.learner import PPO
 from coplay.bench import plain_ppo, plain_search, plain_teams
-from coplay.bench.measure import Speed, Work, measure
+from coplay.bench.measure import Speed, Work, measure, ratio_words
 from coplay.bench.search import arbitrary_searches
 from coplay.bench.teams import MIRRORED
 from coplay.core.config import PositiveInt, with_fields
@@ -77,12 +77,6 @@ def run_peers(arguments: PeersArguments) -> int:
         )
     console_for_tables().print(table)
     return 0
-
-
-def ratio_words(row: dict[str, Any]) -> str:
-    """How many times faster ours is, with the range over turns."""
-    low, high = row["range"]
-    return f"{row['ratio']:.2f} ({low:.2f} to {high:.2f})"
 
 
 def row(ours: Speed, theirs: Speed) -> dict[str, Any]:

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
+from coplay.bench.measure import ratio_words
 from coplay.reproduce.experiment import MAIN, Experiment, Findings, Measurement
 from coplay.reproduce.self_play import Rows
 
 BENCH = Measurement("bench", "bench --no-pettingzoo")
+PEERS = Measurement("peers", "bench peers")
 
 
 def read_speed(outputs: Mapping[str, Any], rows: Rows) -> Findings:
@@ -22,16 +24,36 @@ def read_speed(outputs: Mapping[str, Any], rows: Rows) -> Findings:
         for row in outputs[BENCH.name]["rows"]
         if row["per_second"]
     ]
+    beside = outputs[PEERS.name]["rows"]
     training = next(row for row in made if row[0].startswith("PPO"))
+    times = f"{beside[0]['ratio']:.2f}"
     return Findings(
         f"PPO trains {training[3]} game steps per second on the {training[1]} board, "
-        f"{training[5]} of what the bare networks allow.",
-        [[f"PPO on {training[1]}: game steps per second in training", training[3]]],
+        f"{training[5]} of what the bare networks allow, and {times} times as many as a plain "
+        "script in JAX.",
+        [
+            [f"PPO on {training[1]}: game steps per second in training", training[3]],
+            ["PPO on 4x4: times as fast as a plain script in JAX", ratio_words(beside[0])],
+        ],
         {
             MAIN: {
                 "columns": ["what", "board", "counted", "per second", "limit", "of limit"],
                 "rows": made,
-            }
+            },
+            "peers": {
+                "columns": ["work", "beside", "counted", "ours", "theirs", "times as fast"],
+                "rows": [
+                    [
+                        row["work"],
+                        row["beside"],
+                        row["counted"],
+                        f"{row['ours']:,.0f}",
+                        f"{row['theirs']:,.0f}",
+                        ratio_words(row),
+                    ]
+                    for row in beside
+                ],
+            },
         },
     )
 
@@ -39,11 +61,12 @@ def read_speed(outputs: Mapping[str, Any], rows: Rows) -> Findings:
 EXPERIMENTS = (
     Experiment(
         "speed",
-        "Speed beside its limits",
-        "How fast are playing, training and planning, beside what the machine allows?",
+        "Speed beside its limits and beside others",
+        "How fast are playing, training and planning, beside what the machine allows and beside "
+        "others' programs?",
         "nothing is trained",
-        6,
-        (BENCH,),
+        15,
+        (BENCH, PEERS),
         read_speed,
     ),
 )

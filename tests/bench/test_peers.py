@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from coplay.bench import peers, plain_ppo, plain_search, plain_teams
-from coplay.bench.measure import Speed, Work
+from coplay.bench.measure import Speed, Work, ratio_words
 from coplay.games.registry import make_game
 
 
@@ -19,7 +19,7 @@ def test_ratios_are_by_turns() -> None:
     row = peers.row(speed("ours", 1.0, 2.0, 3.0), speed("theirs", 2.0, 8.0, 3.0))
     assert (row["ratio"], row["range"]) == (2.0, [1.0, 4.0])
     assert (row["ours"], row["theirs"]) == (3.0, 0.75)
-    assert peers.ratio_words(row) == "2.00 (1.00 to 4.00)"
+    assert ratio_words(row) == "2.00 (1.00 to 4.00)"
 
 
 @pytest.mark.slow

@@ -57,6 +57,9 @@ def printed(command: str) -> Any:
         return {"team_mean": 1.0, "seats": seats(0.0)}
     if command.startswith("audit"):
         return audit("pass")
+    if command.startswith("bench peers"):
+        row = {"work": "PPO", "beside": "plain JAX", "counted": "steps", "ours": 3.0, "theirs": 2.0}
+        return {"rows": [row | {"ratio": 1.5, "range": [1.2, 1.7]}]}
     if command.startswith("bench"):
         row = {"what": "PPO", "board": "4x4", "counted": "steps", "per_second": 50, "limit": 100}
         return {"rows": [row, row | {"per_second": None}]}
