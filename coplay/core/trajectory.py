@@ -128,6 +128,13 @@ def rows_where(
     return results.reshape(steps, copies, *some.shape[1:])
 
 
+def in_full(trajectory: Trajectory) -> Trajectory:
+    """A trajectory whose views have no indices: for learners that add to views, or keep them."""
+    views = (trajectory.observation, trajectory.final, trajectory.last)
+    observation, final, last = (one._replace(indices=None) for one in views)
+    return trajectory._replace(observation=observation, final=final, last=last)
+
+
 def of_seats(trajectory: Trajectory, seats: tuple[int, ...]) -> Trajectory:
     """The part of a trajectory that concerns some seats, in their order."""
     memory = trajectory.memory

@@ -47,7 +47,7 @@ from coplay.algorithms.hop.player import HOPPlayer, check_game_for_hop, goals_of
 from coplay.core.game import Game
 from coplay.core.group import Group
 from coplay.core.numerics import masked_mean
-from coplay.core.trajectory import Trajectory
+from coplay.core.trajectory import Trajectory, in_full
 from coplay.models.goal_simulator import belief_context, sample_goals
 from coplay.models.opponent_model import accuracy, predict
 from coplay.models.personas import NO_PERSONA, PersonaSeed
@@ -213,6 +213,7 @@ class HOP(SetLearner):
     ) -> tuple[ReplayRows, Trajectory, RolloutInfo]:
         """All seats' ego views and executed actions with goals in hindsight, and the own part of
         the trajectory. `update` fills in targets and personas."""
+        trajectory = in_full(trajectory)
         steps, copies, seats = trajectory.alive.shape
         executed = jax.vmap(jax.vmap(game.last_actions))(trajectory.after)
         own, realised = np.array(self.active), None

@@ -33,7 +33,7 @@ from coplay.core.game import Game, Observation
 from coplay.core.group import Group
 from coplay.core.learner import Learner
 from coplay.core.numerics import masked_mean
-from coplay.core.trajectory import Trajectory, of_seats
+from coplay.core.trajectory import Trajectory, in_full, of_seats
 from coplay.models.code_simulator import with_codes
 from coplay.models.goal_codes import (
     GoalModel,
@@ -228,6 +228,7 @@ class HopPlus(SetLearner):
     # --- from what was played to chunks and transitions ----------------------------------------
 
     def training_data(self, game: Game, trajectory: Trajectory) -> HopPlusData:
+        trajectory = in_full(trajectory)
         steps, copies, seats = trajectory.alive.shape
         assert trajectory.past is not None and trajectory.recorded is not None
         joint = jax.vmap(jax.vmap(game.last_actions))(trajectory.after).astype(jnp.int32)
@@ -437,6 +438,9 @@ class HopPlus(SetLearner):
 
 def _joined(own: Trajectory, imagined: ImaginedRollout) -> Trajectory:
     """Real and imagined steps, the imagined copies behind the real ones."""
+    views = (imagined.observation, imagined.final, imagined.last)
+    observation, final, last = (one._replace(indices=None) for one in views)
+    imagined = imagined._replace(observation=observation, final=final, last=last)
     fields = ("observation", "alive", "action", "log_policy", "reward", "terminated", "truncated")
     parts = {
         name: jax.tree.map(
