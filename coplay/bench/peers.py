@@ -30,6 +30,7 @@ from coplay.nn.config import NetworkConfig
 from coplay.nn.networks import view_shape
 from coplay.reports.results import console_for_tables, print_json
 from coplay.search.config import SearchConfig
+from coplay.search.mctx_backend import require_mctx
 from coplay.search.root import search
 from coplay.training.block import init_state, one_iteration
 from coplay.training.phases import Phase
@@ -42,7 +43,7 @@ SPREAD, BATTLE = "jaxmarl:MPE_simple_spread_v3", "smax:3m"
 
 @dataclass(frozen=True)
 class PeersArguments:
-    """Ours beside others' programs for the same work, by turns in one run."""
+    """Ours beside others' programs for the same work, by turns in one run; eight minutes."""
 
     repeats: PositiveInt = 5
     """Turns of each pair of programs; medians count, and their range is shown."""
@@ -54,6 +55,8 @@ class PeersArguments:
 
 def run_peers(arguments: PeersArguments) -> int:
     """Measure every pair and print it."""
+    require_mctx()  # before minutes are spent on what comes first
+    make_game(SPREAD)
     repeats = 2 if arguments.quick else arguments.repeats
     rows = [
         row(*measure(make(), repeats)) for make, long in pairs() if not (long and arguments.quick)

@@ -1,7 +1,7 @@
 """Trajectories: what was played, with the axes [time, copy, seat]; randomness by seat."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +9,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
 from coplay.core.game import Observation, State
+
+Played = TypeVar("Played")
 
 
 class Past(NamedTuple):
@@ -128,11 +130,11 @@ def rows_where(
     return results.reshape(steps, copies, *some.shape[1:])
 
 
-def in_full(trajectory: Trajectory) -> Trajectory:
-    """A trajectory whose views have no indices: for learners that add to views, or keep them."""
-    views = (trajectory.observation, trajectory.final, trajectory.last)
-    observation, final, last = (one._replace(indices=None) for one in views)
-    return trajectory._replace(observation=observation, final=final, last=last)
+def in_full(played: Played) -> Played:
+    """A trajectory, or what has its views, without indices: for learners that add to views."""
+    views = {name: getattr(played, name) for name in ("observation", "final", "last")}
+    bare = {name: view._replace(indices=None) for name, view in views.items()}
+    return played._replace(**bare)  # type: ignore[attr-defined]
 
 
 def of_seats(trajectory: Trajectory, seats: tuple[int, ...]) -> Trajectory:

@@ -57,7 +57,7 @@ def evaluate_sparse(
     # Actor and critic in one piece: read by two, every row would be written out first.
     act = activation_function(actor.activation)
     for_actor, for_critic = jnp.split(act(first + context @ weight.T + bias), 2, axis=-1)
-    logits, value = after_first(actor, for_actor), after_first(critic, for_critic)
+    logits, value = actor.after_first(for_actor), critic.after_first(for_critic)
     return categorical.log_policy(logits, observation.legal), value[..., 0]
 
 
@@ -68,18 +68,11 @@ def view_inputs(network: Network, game: Game) -> int:
     return size + shape.features
 
 
-def after_first(network: Network, x: Float[Array, "*batch unit"]) -> Float[Array, "*batch output"]:
-    """A network's outputs from the units of its first layer."""
-    for layer in network.layers[1:]:
-        x = activation_function(network.activation)(layer(x))
-    return network.head(x)
-
-
 def others_after_first(
     models: Network, first: Float[Array, "other tree unit"]
 ) -> Float[Array, "other tree n"]:
     """The outputs of models [other or 1, ...] from the units of their first layers."""
     number, units = models.head.bias.shape[0], activation_function(models.activation)(first)
     if number == 1:
-        return after_first(jax.tree.map(lambda x: x[0], models), units)
-    return jax.vmap(after_first)(models, units)
+        return jax.tree.map(lambda x: x[0], models).after_first(units)
+    return jax.vmap(Network.after_first)(models, units)

@@ -101,10 +101,7 @@ class Network(eqx.Module):
         if isinstance(x, SparseView):
             if self.centred:
                 x = x._replace(indices=centre_indices(x.indices, self.board))
-            units = act(self.layers[0].sparse(x))
-            for layer in self.layers[1:]:
-                units = act(layer(units))
-            return self.head(units)
+            return self.after_first(act(self.layers[0].sparse(x)))
         if self.convolutions:
             size = math.prod(self.board)
             board = x[..., :size].reshape(*x.shape[:-1], *self.board)
@@ -113,8 +110,12 @@ class Network(eqx.Module):
             x = jnp.concatenate([board.reshape(*x.shape[:-1], -1), x[..., size:]], axis=-1)
         if self.centred:
             x = centre(x, self.board)
-        for layer in self.layers:
-            x = act(layer(x))
+        return self.after_first(act(self.layers[0](x))) if self.layers else self.head(x)
+
+    def after_first(self, x: Float[Array, "*batch unit"]) -> Float[Array, "*batch outputs"]:
+        """The outputs from the units of the first layer."""
+        for layer in self.layers[1:]:
+            x = activation_function(self.activation)(layer(x))
         return self.head(x)
 
 

@@ -1,9 +1,8 @@
 """Views as networks read them: where they are 1, instead of all their numbers.
 
 Of the inputs of a network on a board nearly all are 0. Where a game tells which are 1
-(`Observation.indices`), the first layer is a sum of a few columns of its weights. On CPU that takes
-an eighth of the time of the product on a board of 4 x 4, and less on larger ones: its cost grows
-with what is on the board, and not with cells times players.
+(`Observation.indices`), the first layer is a sum of a few columns of its weights. On CPU that is
+faster than the product: its cost grows with what is on the board, and not with cells times players.
 """
 
 from typing import NamedTuple
@@ -39,7 +38,7 @@ def sparse_product(
     """
     places = weight.shape[1] - view.rest.shape[-1]
     rows = rows_of(weight[:, :places])
-    # Other processors are better at products.
+    # Other processors than CPUs are made for products.
     first = jax.lax.platform_dependent(rows, _within(view, places), cpu=summed, default=_multiplied)
     return first + view.rest @ weight[:, places:].T
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from coplay.games.registry import make_game
+from coplay.games.stag_hunt import StagHunt, StagHuntConfig
 from coplay.nn import sparse_views
 from coplay.nn.config import NetworkConfig
 from coplay.nn.networks import flatten, make_network, read, view_shape
@@ -96,6 +97,20 @@ def test_networks_read_indices_where_a_game_gives_them(kind: Any) -> None:
     np.testing.assert_allclose(
         network(view), network(flatten(seen, identity)), rtol=1e-5, atol=1e-5
     )
+
+
+def test_a_game_that_shows_something_else_is_read_in_full() -> None:
+    """Indices of the game it is built on would hide what it changes."""
+
+    class Dark(StagHunt):
+        def observe(self, state: Any) -> Any:
+            seen = super().observe(state)
+            return seen._replace(planes=jnp.zeros_like(seen.planes))
+
+    game = Dark(StagHuntConfig())  # type: ignore[call-arg]
+    assert game.observe(game.reset(jax.random.key(0))).indices is None
+    assert not game.has_sparse_view
+    assert StagHunt(StagHuntConfig()).has_sparse_view
 
 
 def test_full_views_are_read_where_there_are_no_indices_or_too_many() -> None:

@@ -438,9 +438,7 @@ class HopPlus(SetLearner):
 
 def _joined(own: Trajectory, imagined: ImaginedRollout) -> Trajectory:
     """Real and imagined steps, the imagined copies behind the real ones."""
-    views = (imagined.observation, imagined.final, imagined.last)
-    observation, final, last = (one._replace(indices=None) for one in views)
-    imagined = imagined._replace(observation=observation, final=final, last=last)
+    imagined = in_full(imagined)
     fields = ("observation", "alive", "action", "log_policy", "reward", "terminated", "truncated")
     parts = {
         name: jax.tree.map(

@@ -257,7 +257,10 @@ class BoardGame(Game):
 
     @property
     def has_sparse_view(self) -> bool:
-        return self.config.view is None and not self.walled
+        # A game built on one of ours may show other planes or features: nobody knows where those
+        # are 1.
+        own = type(self).observe.__module__.startswith("coplay.games.")
+        return own and self.config.view is None and not self.walled
 
     def _indices(
         self,
