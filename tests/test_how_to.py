@@ -59,6 +59,12 @@ def test_what_does_not_run_by_itself_is_of_an_example(page: Path) -> None:
     assert not faults, "in no file of examples/, and without imports:\n" + "\n".join(faults)
 
 
+SHORT = ["--steps", "1024", "--copies", "32", "--rollout", "8", "--episodes", "32"]
+SHORT_OF = {"hop": ["--search.simulations", "4", "--search.draws", "1"]}
+"""Options of runs that pages only look at; of a learner, more. A HOP that has hardly learned plays
+long episodes, and would think a long time in each step."""
+
+
 def train_runs(page: Path, folder: Path, environment: dict[str, str]) -> None:
     """Short runs for those that a page's Python names and does not train itself."""
     text = "\n".join(block.text for script in scripts(page) for block in script)
@@ -67,8 +73,8 @@ def train_runs(page: Path, folder: Path, environment: dict[str, str]) -> None:
         asked = re.search(rf"coplay train ([\w-]+) [^\n]*--out runs/{name}\b", text_of(page))
         player = asked[1] if asked else name
         command = [sys.executable, "-m", "coplay", "train", player, "--out", f"runs/{name}"]
-        short = ["--steps", "1024", "--copies", "32", "--rollout", "8", "--episodes", "32"]
-        subprocess.run([*command, *short], cwd=folder, env=environment, check=True)
+        command += [*SHORT, *SHORT_OF.get(player, [])]
+        subprocess.run(command, cwd=folder, env=environment, check=True)
 
 
 @pytest.mark.docs

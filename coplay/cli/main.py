@@ -52,7 +52,7 @@ COMMANDS = {
         "adapt PLAYER", "let a player adapt to co-players it does not know", "adapt", goes_on=True
     ),
     "partners": Command(
-        "partners make|show",
+        "partners make|select|show",
         "packs of partners that a player has not met",
         "partners",
         goes_on=True,
