@@ -98,6 +98,13 @@ def full_name(name: str) -> str:
     return str(Path(name).resolve()) if _is_file(name) else name
 
 
+def short_name(full: str) -> str:
+    """What to type for it in the current folder: a file below it by its path from there."""
+    path = Path(full)
+    inside = _is_file(full) and path.is_relative_to(Path.cwd())
+    return str(path.relative_to(Path.cwd())) if inside else full
+
+
 def look_in_current_folder() -> None:
     """Let modules of the current folder be imported, as `python -m` does."""
     here = str(Path.cwd())

@@ -5,6 +5,7 @@ on: it compiles, its state can be carried and restarted, no seat is preferred, a
 show to each seat what they promise.
 """
 
+import re
 from typing import Any
 
 import equinox as eqx
@@ -21,6 +22,10 @@ Faults = dict[str, Bool[Array, "..."]]
 """What could be wrong, in words -> where it is: [] or [seat]; with [copy, step] before it."""
 
 IMPURE = "differs between two calls with the same key; it may depend on nothing else"
+EGO_VIEW = (
+    "A seat sees itself first and the others in cyclic order. `seat_planes` and `seat_features` "
+    "say how many planes or numbers of a view belong to each seat."
+)
 
 
 class GameCheckError(AssertionError):
@@ -63,7 +68,9 @@ def play_faults(
 
 def _report(game: Game, faults: list[str]) -> None:
     if faults:
-        raise GameCheckError("\n  - ".join([f"{game.name} breaks the game protocol:", *faults]))
+        words = "\n  - ".join([f"{game.name} breaks the game protocol:", *faults])
+        of_views = any(re.match("(planes|features): does not follow", fault) for fault in faults)
+        raise GameCheckError(f"{words}\n{EGO_VIEW}" if of_views else words)
 
 
 def _place(found: Bool[Array, "copy step ..."]) -> str:

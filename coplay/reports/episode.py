@@ -283,7 +283,8 @@ def terminal(
         boards = [game.text(state) for state in states]
     except NotImplementedError:
         raise UserError(
-            f"the game '{game.name}' cannot be shown in the terminal: it has no method `text`"
+            f"the game '{game.name}' cannot be shown in the terminal: it has no method `text`; "
+            "a page shows every step: --out replay.html"
         ) from None
     table = _lines(game, states, rewards, actions, labels)
     name = max(len(words) for words in ["player", *(line.name for line in table[0])])

@@ -1,6 +1,7 @@
 """What a user sees of runs and matches: tables, JSON, pictures, films."""
 
 import json
+import shlex
 import time
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from rich.text import Text
 from coplay.core.errors import UserError, WorkerFailed
 from coplay.core.game import Game
 from coplay.core.group import group_players
+from coplay.core.loading import short_name
 from coplay.core.player import Player
 from coplay.core.reading import read_field, read_json, shown, shown_in_line
 from coplay.evaluation.audits.checks import Audit
@@ -127,6 +129,10 @@ def print_summary(summary: dict[str, Any], as_json: bool, folder: RunFolder | No
     film = own = ""
     if isinstance(run.game, WorkerGame):
         film, own = " --out film.gif", naming(run.game.source)
+    elif type(run.game).text is Game.text:  # a page shows any game
+        film = f" --out {folder.path}/episode.html"
+    if loads := folder.loads():
+        own = "".join(f" --load {shlex.quote(short_name(name))}" for name in loads)
     for text in (
         f"coplay watch {folder.path}{film}{own}",
         f"coplay play --seating {mixed_seating(run)} --episodes 2000{own}",

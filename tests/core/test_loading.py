@@ -51,3 +51,10 @@ def test_errors(name: str, message: str, tmp_path: Path, monkeypatch: Any) -> No
     with pytest.raises(UserError, match=message):
         loading.load(name)
     assert loading.loaded() == []
+
+
+def test_a_file_is_named_as_it_is_typed_here(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert loading.short_name(str(tmp_path / "more" / "game.py")) == "more/game.py"
+    assert loading.short_name("/elsewhere/game.py") == "/elsewhere/game.py"
+    assert loading.short_name("my_package.games") == "my_package.games"

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from coplay.games.check import GameCheckError, check_game
+from coplay.games.check import GameCheckError, _report, check_game
 from coplay.games.stag_hunt import StagHunt, StagHuntConfig
 
 SMALL = StagHuntConfig(height=3, width=3, players=3, hares=2, horizon=12, strength=(3.0, 1.0, 0.5))
@@ -352,6 +352,14 @@ class CutByFirst(Quiet):
 
 def follows(*parts: str, when: tuple[str, ...] = ("rotated", "permuted")) -> set[str]:
     return {f"{part}: does not follow when the seats are {how}" for part in parts for how in when}
+
+
+def test_what_views_must_show_is_said_with_their_faults() -> None:
+    game = Quiet(SMALL)  # type: ignore[call-arg]
+    for fault, said in {*((words, True) for words in follows("planes", "features")), ("x", False)}:
+        with pytest.raises(GameCheckError) as caught:
+            _report(game, [fault])
+        assert ("`seat_features`" in str(caught.value)) is said
 
 
 @pytest.mark.slow

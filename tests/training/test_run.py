@@ -12,7 +12,8 @@ import coplay
 from coplay.cli.main import run as cli
 from coplay.core import loading
 from coplay.games.registry import GAMES
-from coplay.training.run import Run, load_players, open_entry
+from coplay.reports.results import print_summary
+from coplay.training.run import Run, RunFolder, load_players, open_entry
 
 OWN = """
 from dataclasses import dataclass
@@ -124,6 +125,9 @@ def test_own_things_by_name_everywhere(trained: Path, own: Path, capsys: Any) ->
     entries = f"{trained},first-of-test"
     assert cli(["play", *load, "--seating", entries, "--episodes", "4", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["seats"][1]["player"] == "first-of-test"
+    print_summary(json.loads((trained / "summary.json").read_text()), False, RunFolder(trained))
+    said = capsys.readouterr().out.partition("what to try next:")[2]
+    assert said.count(f" --load {own}\n") == 3, "all but TensorBoard need the file"
 
 
 def test_a_run_is_no_reason_to_import_something(
