@@ -41,7 +41,8 @@ def run(arguments: list[str]) -> int:
         for preset in chosen:
             print(f"{preset.name}: {' or '.join(preset.players)} on {preset.game}")
             print(f"    {preset.reproduces}")
-            print(f"    from {preset.source}")
+            at = f" at commit {preset.commit[:12]}" if preset.commit else ""
+            print(f"    from {preset.source}{at}: {', '.join(preset.files)}")
             if preset.differs:
-                print(f"    {preset.differs}")
+                print(f"    differs: {preset.differs}")
     return 0

@@ -341,9 +341,11 @@ def _value(hint: Any, value: Any, where: str) -> Any:
             raise unknown(f"value of {where}", str(value), map(str, arguments))
         return value
     if origin in (types.UnionType, typing.Union):
-        if value is None and type(None) in arguments:
-            return None
         inner = [argument for argument in arguments if argument is not type(None)]
+        # TOML has no word for nothing.
+        nothing = value is None or (value == "none" and _bare(inner[0]) in (int, float))
+        if nothing and type(None) in arguments:
+            return None
         return _value(inner[0], value, where)
     if origin is tuple:
         if not isinstance(value, list | tuple):

@@ -72,8 +72,7 @@ def _start(player: str, game_name: str, preset: Any) -> TrainConfig:
 
 
 def as_toml(config: TrainConfig) -> str:
-    """All fields of a configuration, each below what it means. A field that has no value is a
-    comment."""
+    """All fields of a configuration, each below what it means."""
     lines = [f"player = {_value(config.player)}", f"game_name = {_value(config.game_name)}"]
     for name in TABLES:
         lines += _table(name, getattr(config, name))
@@ -93,7 +92,7 @@ def _table(name: str, config: Any) -> Iterator[str]:
         yield from textwrap.wrap(
             helps.get(field.name, ""), WIDTH, initial_indent="# ", subsequent_indent="# "
         )
-        yield f"# {own} =" if value is None else f"{own} = {_value(value)}"
+        yield f"{own} = {_value('none' if value is None else value)}"
     for own, value in parts.items():
         yield from _table(f"{name}.{own}", value)
 

@@ -18,9 +18,10 @@ FILE = Path(__file__).with_name("presets.toml")
 class Preset(NamedTuple):
     """Settings by name.
 
-    players: the learners that they are for. game: where nothing is said. reproduces, source: what
-        they are for, and where they are from. differs: what is not the same here. run, learner:
-        fields. fields: of the game, if it is that one. own: learner -> its fields beside those.
+    players: the learners that they are for. game: where nothing is said. reproduces: what they are
+        for. source, files, commit: where they are from; without a commit, this project. differs:
+        what is not the same here. run, learner: fields. fields: of the game, if it is that one.
+        own: learner -> its fields beside those.
     """
 
     name: str
@@ -28,6 +29,8 @@ class Preset(NamedTuple):
     game: str
     reproduces: str
     source: str
+    files: tuple[str, ...]
+    commit: str
     differs: str
     run: dict[str, Any]
     learner: dict[str, Any]
@@ -51,6 +54,8 @@ def presets() -> dict[str, Preset]:
             game=stated["game"],
             reproduces=stated["reproduces"],
             source=stated["source"],
+            files=tuple(stated["files"]),
+            commit=stated.get("commit", ""),
             differs=stated["differs"],
             run=stated.get("run", {}),
             learner=stated.get("learner", {}),

@@ -1,6 +1,7 @@
 """Configurations that people write, and that coplay writes for them."""
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,15 @@ def test_what_is_written_is_read(name: str, tmp_path: Path) -> None:
     assert read_toml(path) == config
 
 
+def test_a_file_can_say_that_there_is_no_limit(tmp_path: Path) -> None:
+    """Where the default is one, leaving the field out would bring it back."""
+    kind, path = LEARNERS["mappo"][0], tmp_path / "run.toml"
+    learner = replace(kind(), huber=None, value_clip=None)
+    config = TrainConfig("mappo", "stag-hunt", learner, StagHuntConfig(), run_defaults(kind))
+    path.write_text(as_toml(config))
+    assert read_toml(path) == config
+
+
 def test_the_rest_is_as_by_default(tmp_path: Path) -> None:
     path = tmp_path / "run.toml"
     path.write_text(
@@ -40,6 +50,7 @@ def test_the_rest_is_as_by_default(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text, words",
     {
+        PLAIN + '[learner]\nclip = "none"\n': "clip",
         "player = ": "is no TOML file",
         "steps = 3\n": "unknown field",
         "[run]\nsteps = 3\n": "lacks 'player'",

@@ -1,6 +1,8 @@
 """Settings by name: every one can be built, and options override it."""
 
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,9 +13,11 @@ from coplay.core.config import inert_fields
 from coplay.core.errors import UserError
 from coplay.games.stag_hunt import StagHuntConfig
 from coplay.nn.networks import ViewShape
+from coplay.training.config import TrainConfig
 from coplay.training.config_file import as_toml, read_toml
 from coplay.training.presets import from_preset, presets
 
+PUBLISHED = tomllib.loads((Path(__file__).parent / "published.toml").read_text())
 PAIRS = [(name, player) for name, preset in presets().items() for player in preset.players]
 
 
@@ -30,6 +34,42 @@ def test_every_preset_is_a_configuration_in_which_every_field_acts(name: str, pl
     )
     learner.check_rollout(config.run.rollout)
     assert config.run.copies % getattr(config.learner, "minibatches", 1) == 0
+
+
+def field(config: TrainConfig, path: str) -> Any:
+    """The value of a field by its path, as in `learner.optimiser.epsilon`."""
+    value: Any = config
+    for part in path.split("."):
+        value = getattr(value, part)
+    return value
+
+
+def test_the_numbers_of_others_are_known_for_every_preset_of_theirs() -> None:
+    published = {name for name in PUBLISHED if name != "fields"}
+    assert published == {name for name, preset in presets().items() if preset.commit}
+
+
+@pytest.mark.parametrize(
+    "name, player", [(name, player) for name, player in PAIRS if name in PUBLISHED]
+)
+def test_a_preset_has_the_numbers_of_the_files_it_names(name: str, player: str) -> None:
+    library, theirs = presets()[name].source.split("/")[1], PUBLISHED[name]
+    paths = PUBLISHED["fields"][library]
+    config = from_preset(name, player, "stag-hunt")
+    unequal = {}
+    for their_name, value in theirs.items():
+        for path in paths[their_name]:
+            ours = field(config, path)
+            ours = list(ours) if isinstance(ours, tuple) else "none" if ours is None else ours
+            if ours != value:
+                unequal[their_name] = (path, ours, value)
+    assert not unequal
+
+
+def test_a_preset_of_this_project_names_a_file_of_results() -> None:
+    for preset in presets().values():
+        if not preset.commit:
+            assert all(Path(name).is_file() for name in preset.files), preset.name
 
 
 @pytest.mark.slow
