@@ -20,7 +20,7 @@ from coplay.cli.fields import Field, fields_of, option_name
 class CompletionArguments:
     """Print a script that lets the Tab key complete commands, options and names."""
 
-    shell: Annotated[Literal["bash", "zsh"], tyro.conf.Positional]
+    shell: Annotated[Literal["bash", "zsh", "fish"], tyro.conf.Positional]
     """The shell that is to complete."""
     out: Path | None = None
     """File for the script; default: it is printed."""
@@ -65,11 +65,46 @@ complete -o filenames -F _coplay coplay
 ZSH = "autoload -U +X bashcompinit && bashcompinit\n"
 """What lets zsh read a script for bash."""
 
+FISH = """\
+function __coplay_words
+    set -l before (commandline -opc)
+    set -l current (commandline -ct)
+    set -l words
+    if test (count $before) -eq 1
+        string split ' ' -- '@COMMANDS@'
+        return
+    end
+    if test (count $before) -eq 2; and not string match -q -- '-*' $current
+        switch $before[2]
+@FIRST@
+        end
+        if set -q words[1]
+            string split ' ' -- $words
+            return
+        end
+    end
+    switch $before[-1]
+@VALUES@
+    end
+    if not set -q words[1]; and string match -q -- '-*' $current
+        switch "$before[2] $before[3]"
+@OPTIONS@
+        end
+    end
+    if set -q words[1]
+        string split ' ' -- $words
+    else
+        __fish_complete_path $current
+    end
+end
+complete -c coplay -f -a '(__coplay_words)'
+"""
+
 EVERYWHERE = ("--help", "--help-all", "--load")
 
 
 def run(arguments: list[str]) -> int:
-    """coplay completion bash|zsh"""
+    """coplay completion bash|zsh|fish"""
     given = parse(CompletionArguments, arguments, "completion", computes=False)
     text = script(given.shell)
     if given.out is None:
@@ -92,11 +127,11 @@ def script(shell: str) -> str:
             options[f"{command} {word}".strip()] = list(_fields(command, word))
     lines = {
         "COMMANDS": " ".join(COMMANDS),
-        "FIRST": _cases(parts, 8),
-        "VALUES": _cases(_values(options), 8),
-        "OPTIONS": _cases(_options(options), 12),
+        "FIRST": _cases(parts, 8, shell),
+        "VALUES": _cases(_values(options), 8, shell),
+        "OPTIONS": _cases(_options(options), 12, shell),
     }
-    text = BASH
+    text = FISH if shell == "fish" else BASH
     for name, words in lines.items():
         text = text.replace(f"@{name}@", words)
     return (ZSH if shell == "zsh" else "") + text
@@ -118,7 +153,7 @@ def first_words() -> dict[str, list[str]]:
         "inspect": list(INSPECTED),
         "partners": list(partners.PARTS),
         "bench": ["peers", "search", "hop-plus"],
-        "completion": ["bash", "zsh"],
+        "completion": ["bash", "zsh", "fish"],
     }
 
 
@@ -134,12 +169,11 @@ def _fields(command: str, word: str) -> Iterator[Field]:
 
 
 def _options(options: dict[str, list[Field]]) -> dict[str, list[str]]:
-    """Beginning of a command line -> all options; commands whose parts are alike have one row."""
+    """Pattern of a command's first words -> all its options."""
     rows = {}
     for begun, fields in options.items():
         names = [option_name(field.name) for field in fields if not field.positional]
-        key = f'"{begun}"' if " " in begun else f'"{begun} "*'
-        rows[key] = [*names, *EVERYWHERE]
+        rows[begun if " " in begun else f"{begun} *"] = [*names, *EVERYWHERE]
     return rows
 
 
@@ -165,12 +199,23 @@ def _choices(hint: Any) -> list[str]:
     return list(map(str, typing.get_args(hint))) if typing.get_origin(hint) is Literal else []
 
 
-def _cases(rows: dict[str, list[str]], indent: int) -> str:
-    """Rows of a `case`; those with the same words are one."""
+def _cases(rows: dict[str, list[str]], indent: int, shell: str) -> str:
+    """Rows of a `case`, pattern -> words; those with the same words are one."""
     grouped: dict[str, list[str]] = {}
     for key, words in rows.items():
         grouped.setdefault(" ".join(words), []).append(key)
     space = " " * indent
+    if shell == "fish":
+        return "\n".join(
+            f"{space}case {' '.join(map(repr, keys))}\n{space}    set words '{words}'"
+            for words, keys in grouped.items()
+        )
     return "\n".join(
-        f'{space}{"|".join(keys)}) words="{words}" ;;' for words, keys in grouped.items()
+        f'{space}{"|".join(map(_quoted, keys))}) words="{words}" ;;'
+        for words, keys in grouped.items()
     )
+
+
+def _quoted(pattern: str) -> str:
+    """A pattern for bash: a star outside of the quotes is one."""
+    return f'"{pattern[:-1]}"*' if pattern.endswith("*") else f'"{pattern}"'

@@ -1,4 +1,4 @@
-"""The Tab key, pressed in a real bash."""
+"""The Tab key, pressed in a real bash and, where there is one, in a real fish."""
 
 import shutil
 import subprocess
@@ -9,31 +9,47 @@ import pytest
 from coplay.cli.completion import first_words, script
 from tools.docs.command_line import FIRST
 
-pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
+SHELLS = [
+    pytest.param(
+        shell, marks=pytest.mark.skipif(shutil.which(shell) is None, reason=f"there is no {shell}")
+    )
+    for shell in ("bash", "fish")
+]
 
 
 @cache
-def bash_script() -> str:
-    return script("bash")
+def script_for(shell: str) -> str:
+    return script(shell)
 
 
-def completed(line: str) -> list[str]:
+def in_fish(line: str) -> list[str]:
+    """What fish offers after a line; its own descriptions stand behind tabs."""
+    asked = f"{script_for('fish')}\ncomplete -C '{line}'"
+    done = subprocess.run(["fish", "-N", "-c", asked], capture_output=True, text=True, check=True)
+    assert not done.stderr
+    return [offered.split("\t")[0] for offered in done.stdout.splitlines()]
+
+
+def in_bash(line: str) -> list[str]:
     """What bash offers after a line; it ends with the word that is completed, perhaps empty."""
     words = line.split(" ")
     quoted = " ".join(f"'{word}'" for word in words)
     asked = f"COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _coplay; echo ${{COMPREPLY[@]}}"
     done = subprocess.run(
-        ["bash", "-c", f"{bash_script()}\n{asked}"], capture_output=True, text=True, check=True
+        ["bash", "-c", f"{script_for('bash')}\n{asked}"], capture_output=True, text=True, check=True
     )
     assert not done.stderr
     return done.stdout.split()
 
 
-def test_words_options_and_values() -> None:
+@pytest.mark.parametrize("shell", SHELLS)
+def test_words_options_and_values(shell: str) -> None:
+    completed = in_fish if shell == "fish" else in_bash
     assert completed("coplay tr") == ["train"]
     assert {"ppo", "hop-plus", "mappo"} <= set(completed("coplay train "))
     assert completed("coplay train mappo --memory.ki") == ["--memory.kind"]
     assert set(completed("coplay train mappo --memory.kind ")) == {"none", "gru", "lstm"}
+    assert "CONTRIBUTING.md" in completed("coplay watch CONTRIB")
     assert "--search.simulations" in completed("coplay train hop-plus --search.")
     assert completed("coplay train ppo --search.") == []
     assert completed("coplay train ppo --game stag") == ["stag-hunt"]
@@ -48,5 +64,5 @@ def test_every_command_with_parts_is_completed() -> None:
 
 
 def test_zsh_reads_the_same_script() -> None:
-    assert script("zsh").endswith(bash_script())
+    assert script("zsh").endswith(script_for("bash"))
     assert script("zsh").startswith("autoload -U +X bashcompinit")
