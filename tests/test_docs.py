@@ -266,6 +266,13 @@ def files() -> list[str]:
     return ["setup.py", *(str(path.relative_to(HOME)) for path in paths)]
 
 
+def test_every_benchmark_is_explained() -> None:
+    table = (HOME / "benchmarks" / "README.md").read_text()
+    names = [path.name for path in (HOME / "benchmarks").glob("*.py")]
+    lost = [name for name in names if f"| `{name}" not in table]
+    assert not lost, f"benchmarks/README.md does not say which question they answer: {lost}"
+
+
 def test_files_are_there() -> None:
     """Paths of Python files and of folders of the package, also shortened ones (`block.py`)."""
     faults = []
