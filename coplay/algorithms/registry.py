@@ -6,10 +6,14 @@ from typing import Any
 
 import equinox as eqx
 
+from coplay.algorithms.advantage_alignment.config import AdvantageAlignmentConfig
+from coplay.algorithms.advantage_alignment.learner import AdvantageAlignment
 from coplay.algorithms.hop.config import HOPConfig
 from coplay.algorithms.hop.learner import HOP
 from coplay.algorithms.hop_plus.config import HopPlusConfig
 from coplay.algorithms.hop_plus.learner import HopPlus
+from coplay.algorithms.influence.config import InfluenceConfig
+from coplay.algorithms.influence.learner import Influence
 from coplay.algorithms.liam.config import LIAMConfig
 from coplay.algorithms.liam.learner import LIAM
 from coplay.algorithms.mappo.config import HyperMAPPOConfig, MAPPOConfig
@@ -37,6 +41,8 @@ LEARNERS: dict[str, tuple[type, Callable[..., Learner]]] = {
     "liam": (LIAMConfig, LIAM),
     "varibad": (VariBADConfig, VariBAD),
     "plastic": (PlasticConfig, Plastic),
+    "advantage-alignment": (AdvantageAlignmentConfig, AdvantageAlignment),
+    "influence": (InfluenceConfig, Influence),
     "hop": (HOPConfig, HOP),
     "hop-plus": (HopPlusConfig, HopPlus),
     "mappo": (MAPPOConfig, MAPPO),

@@ -26,7 +26,7 @@ from coplay.evaluation.adaptation.companies import (
 )
 from coplay.evaluation.adaptation.meetings import KeptResults, Request, meet_all
 from coplay.evaluation.adaptation.protocol import AdaptConfig, split_against
-from coplay.evaluation.adaptation.suites import suite_sets
+from coplay.evaluation.adaptation.suites import suite_sets, suite_side
 from coplay.evaluation.audits.checks import Audit
 from coplay.evaluation.audits.seats import audit_seats as audit_seats_of
 from coplay.evaluation.audits.wiring import audit_wiring as audit_wiring_of
@@ -58,6 +58,7 @@ def adapt(
     partners: str | Path = "",
     mixed: int = 0,
     learners: str = "ppo",
+    side: str = "",
     game: str | Game | None = None,
     game_fields: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
@@ -74,6 +75,8 @@ def adapt(
         of them by name, in which `learners` says what the learning ones are; or partners: the
         folder of a pack, or several with commas between them, each of whose partners takes all
         other seats, and so many `mixed` companies besides.
+    side: on which the focal player is in a game with sides. It takes all seats of that side, and
+        `against` names the other side; or one seat in turn if its companions are named first.
     game: default: the game of the run, else stag-hunt.
     out: folder of the results; default: a new one below runs/.
     references: where best responses are kept. normalise: measure scores by random play and by the
@@ -105,6 +108,7 @@ def adapt(
         config,
         normalise,
         best,
+        side,
     )
     folder = Path(out) if out is not None else new_folder("adapt", focal.split("/")[-1])
     with watching(watcher, quiet) as told:
@@ -139,6 +143,7 @@ def make_request(
     config: AdaptConfig,
     normalise: bool,
     best: BestResponseConfig,
+    side: str = "",
 ) -> Request:
     """What is asked for: against one set of co-players, a suite, or the partners of a pack."""
     if sum(map(bool, (against, suite, partners))) != 1:
@@ -159,9 +164,12 @@ def make_request(
         sets, families = tuple(found), tuple(found.values())
     elif suite:
         sets = tuple(suite_sets(suite, made, learners))
+        side = suite_side(suite, side)
     else:
-        sets = (",".join(split_against(against, made)),)
-    return Request(focal, sets, game_name, game, config, normalise, best, bool(suite), families)
+        sets = (",".join(split_against(against, made, side)),)
+    return Request(
+        focal, sets, game_name, game, config, normalise, best, bool(suite), families, side
+    )
 
 
 def run_adaptation(request: Request, out: Path, references: Path, watcher: Watcher) -> Any:

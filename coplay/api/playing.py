@@ -9,6 +9,7 @@ from coplay.core.compilation import use_cache
 from coplay.core.config import PositiveInt, Seed, checked
 from coplay.core.game import Game
 from coplay.core.group import Group, group_players
+from coplay.evaluation.best_plan import best_plans
 from coplay.evaluation.cross_play import cross_play as cross_play_of
 from coplay.evaluation.exploitability import exploitability as exploitability_of
 from coplay.evaluation.schelling import schelling as schelling_of
@@ -37,7 +38,7 @@ def play(
         after the other, which matters for players that remember.
     greedy: frozen players take their most probable action.
     exploitability: of a matrix game, also what the policies are worth, and what a best answer to
-        them would bring.
+        them would bring: in a round, and over whole episodes beside a scripted player.
 
         coplay.play("stag-hunt", ["runs/ppo", "ns", MyPlayer(), "random"], episodes=2000)
     """
@@ -48,6 +49,7 @@ def play(
     exact = {}
     if exploitability:
         exact = {"policies": exploitability_of(game, groups, min(episodes, 64), seed=seed)}
+        exact["policies"]["best_plan"] = best_plans(game, entries)
     return play_match(game, groups, episodes, seed, copies).record(game.name, entries) | exact
 
 

@@ -12,7 +12,18 @@ from coplay.core.files import new_folder
 from coplay.evaluation.adaptation.best_response import BestResponseConfig
 from coplay.evaluation.adaptation.protocol import AdaptConfig
 
-FIRST = ("against", "suite", "partners", "steps", "seeds", "learn", "normalise", "out", "json")
+FIRST = (
+    "against",
+    "side",
+    "suite",
+    "partners",
+    "steps",
+    "seeds",
+    "learn",
+    "normalise",
+    "out",
+    "json",
+)
 """The options that matter first."""
 
 GameConfig = TypeVar("GameConfig")
@@ -28,8 +39,12 @@ class AdaptArguments(Generic[GameConfig]):
     against: str = ""
     """Its co-players, one per other seat, in cyclic order after the focal player's: nh,ns,random.
     ppo is one that learns from nothing, learning:runs/ppo a run's that goes on learning."""
+    side: str = ""
+    """On which side the player is, in a game with sides: predators or prey. It takes all seats of
+    that side, and --against names the other side; or one seat in turn, if --against names its
+    companions first."""
     suite: str = ""
-    """A suite of co-player sets by name instead: stag-hunt or snowdrift."""
+    """A suite of co-player sets by name instead: stag-hunt, snowdrift, predators or prey."""
     partners: str = ""
     """A pack of partners instead (coplay partners make), or several with commas between them: each
     partner in all other seats."""
@@ -100,6 +115,7 @@ def run(arguments: list[str]) -> int:
         given.adapt,
         given.normalise,
         given.best,
+        given.side,
     )
     out = given.out or new_folder("adapt", given.player.split("/")[-1])
     with ProgressLine() as progress:

@@ -41,7 +41,8 @@ class PlayArguments(Generic[GameConfig]):
     """Trained players take their most probable action instead of sampling."""
     exploitability: bool = False
     """Of a matrix game: also what the players' policies are worth in a round, by their
-    probabilities, and what a best answer to them would bring."""
+    probabilities, and what a best answer to them would bring; and the best plan for whole episodes
+    beside a scripted player."""
     out: Path | None = None
     """Picture (PNG, SVG, PDF) of a cross-play."""
     json: bool = False

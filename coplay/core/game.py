@@ -124,6 +124,11 @@ class Game(eqx.Module):
             for one in sorted(set(teams))
         )
 
+    @property
+    def side_names(self) -> tuple[str, ...]:
+        """What the sides are called; unless a game has names for them, their numbers."""
+        return tuple(str(side) for side in range(len(self.sides)))
+
     def side_of(self, state: State) -> Int[Array, " seat"]:
         """The side of each seat in a state; where there are no teams, each has one of its own. A
         game with teams whose seats can be renumbered says it itself."""

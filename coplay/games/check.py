@@ -170,6 +170,10 @@ def _check_types(game: Game, key: PRNGKeyArray) -> None:
                 f"teams must give the side of each of {seats} seats, numbered 0, 1, …; "
                 f"it is {teams}"
             )
+        elif len(set(game.side_names)) != len(game.sides):
+            faults.append(
+                f"side_names must give {len(game.sides)} different names; it is {game.side_names}"
+            )
         if game.horizon is not None and game.horizon < 1:
             faults.append(f"horizon must be at least 1, or None; it is {game.horizon}")
     _report(game, faults)

@@ -87,6 +87,10 @@ class PredatorPrey(BoardGame):
         """Predators 0, prey 1."""
         return tuple(int(place >= self._predators) for place in range(self.seats))
 
+    @property
+    def side_names(self) -> tuple[str, ...]:
+        return self.thing_names
+
     def side_of(self, state: PredatorPreyState) -> Int[Array, " seat"]:
         return state.hunted.astype(jnp.int32)
 

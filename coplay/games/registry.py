@@ -58,10 +58,17 @@ def _smac(library: str) -> Callable[[str], tuple[type, Callable[..., Any]]]:
     return made
 
 
+def _meltingpot(rest: str) -> tuple[type, Callable[..., Any]]:
+    from coplay.games.adapters.meltingpot import meltingpot_parts
+
+    return meltingpot_parts(rest)
+
+
 FAMILIES: dict[str, Callable[[str], tuple[type, Callable[..., Any]]]] = {
     "foraging": foraging_parts,
     "jaxmarl": jaxmarl_parts,
     "matrix": matrix_parts,
+    "meltingpot": _meltingpot,
     "pettingzoo": _pettingzoo,
     "smac": _smac("smac"),
     "smaclite": _smac("smaclite"),

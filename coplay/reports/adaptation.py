@@ -28,6 +28,15 @@ def set_name(against: str) -> str:
     return f"{len(entries)} x {entries[0]}" if len(set(entries)) == 1 else ", ".join(entries)
 
 
+def repetitions(result: dict[str, Any]) -> str:
+    """How often a player was tried, and where."""
+    if result.get("team", 1) > 1:
+        return f"{result['seeds']} repetitions in all {result['team']} seats of {result['side']}"
+    side = f" of {result['side']}" if result.get("side") else ""
+    plural = "s" * (result["seats"] > 1)
+    return f"{result['seeds']} repetitions in each of {result['seats']} seat{plural}{side}"
+
+
 def print_adaptations(results: list[dict[str, Any]]) -> None:
     """One table; a row for each set of co-players."""
     first = results[0]
@@ -41,7 +50,7 @@ def print_adaptations(results: list[dict[str, Any]]) -> None:
         if does
     ]
     table = Table(
-        title=f"{first['player']}: {first['seeds']} repetitions in each of {first['seats']} seats, "
+        title=f"{first['player']}: {repetitions(first)}, "
         f"{first['steps']} steps, score of the last {first['last']}; "
         f"what changes: {', '.join(changing)}"
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 from coplay.core.reading import shown_in_line
 from coplay.reports import charts, page
-from coplay.reports.adaptation import set_name
+from coplay.reports.adaptation import repetitions, set_name
 
 
 def write_adaptation_page(
@@ -21,8 +21,8 @@ def write_adaptation_page(
     parts = [
         page.paragraph(verdict(results), "verdict"),
         page.paragraph(
-            f"Repetitions in each of {first['seats']} seats: {first['seeds']}, of {first['steps']} "
-            f"steps each. The score is the mean reward per episode of the last {first['last']} "
+            f"{repetitions(first)}, of {first['steps']} steps each. The score is the mean reward "
+            f"per episode of the last {first['last']} "
             "steps. Normalised: 0 is random play, 1 the best response that was trained."
         ),
         page.link_to_run(out, player),

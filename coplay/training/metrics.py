@@ -47,8 +47,9 @@ _HYPERNETWORK = {
 
 _OTHERS = {
     "others_view_loss/…": "mean squared error of others' views, from the embedding; liam, hop-plus",
-    "others_action_loss/…": "cross-entropy of others' actions; liam, plastic, hop-plus",
-    "others_top1/…": "share of others' actions held most probable; liam, plastic, hop-plus",
+    "others_action_loss/…": "cross-entropy of others' actions; not varibad; influence: the next",
+    "others_top1/…": "share of others' actions held most probable; not varibad",
+    "influence/…": "mean influence of the seat's actions on others' next ones, in nats; influence",
     "others_error/…": "-log p of others' actions in the meeting, by a belief, per step; varibad",
     "belief_kl/…": "KL of a belief to the one before it, unweighted, per step; varibad",
     "code_loss/…": "squared distance of codes to those of the others' own past; hop-plus",
@@ -106,8 +107,8 @@ _IMAGINATION = {
     "strangers_reward/…": "mean reward of a step among strangers",
 }
 
-_MODELS = ("liam", "varibad", "plastic")
-_PPO = ("ppo", "ppo-gru", "rl2", *_MODELS, "hop-plus")
+_MODELS = ("liam", "varibad", "plastic", "influence")
+_PPO = ("ppo", "ppo-gru", "rl2", "advantage-alignment", *_MODELS, "hop-plus")
 _TEAMS = ("mappo", "hyper-mappo")
 _ALL = (*_PPO, "hop", *_TEAMS)
 

@@ -23,6 +23,8 @@ SHORT: list[tuple[str, dict[str, Any]]] = [
     ("rl2", {}),
     ("liam", {}),
     ("varibad", {}),
+    ("advantage-alignment", {}),
+    ("influence", {}),
     ("plastic", {"library": 2, "minibatches": 2}),
     ("mappo", {}),
     ("hyper-mappo", {"anchor_weight": 0.1}),

@@ -61,6 +61,8 @@ class MAPPOConfig(Config):
     critic_input: Literal["own", "global", "agent-specific"] = "agent-specific"
     """What the critic sees: the seat's own view (independent PPO); the global state, or all seats'
     views where a game has none; both. All but own come with the seat's number."""
+    rewards: Literal["own", "team"] = "own"
+    """What agents maximise: their own rewards, or the mean of those of all agents that learn."""
     memory: MemoryConfig = field(default_factory=MemoryConfig)
     """Memory of actor and critic."""
     network: MAPPONetworkConfig = field(default_factory=MAPPONetworkConfig)

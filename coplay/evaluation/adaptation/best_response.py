@@ -1,4 +1,5 @@
 """The best response to given co-players: PPO trained against exactly those, kept for all who ask.
+That of a team, all seats of a side, is MAPPO trained for the mean reward of the side.
 
 Training goes on in stages of equal length until a stage improves the reward by less than a margin,
 or at a cap. The run with its learning curve stays in the folder as evidence.
@@ -7,11 +8,15 @@ or at a cap. The run with its learning curve stays in the folder as evidence.
 import dataclasses
 import hashlib
 import json
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
+
+from coplay.algorithms.mappo.config import MAPPOConfig
 from coplay.algorithms.ppo.config import PPOConfig
 from coplay.core.config import Config, NonNegativeFloat, PositiveInt, Range, to_json
 from coplay.core.errors import UserError
@@ -20,6 +25,7 @@ from coplay.core.game import Game
 from coplay.core.group import group_players
 from coplay.core.reading import check_folder, read_field, read_json
 from coplay.evaluation.adaptation.identity import identities
+from coplay.evaluation.adaptation.places import Places, find_places
 from coplay.games.registry import game_parts
 from coplay.matches.match import play_match
 from coplay.nn.config import NetworkConfig
@@ -56,11 +62,32 @@ class BestResponseConfig(Config):
 
 @dataclass(frozen=True)
 class Opposition:
-    """A game by name and configuration, and the co-players in seats 1, 2, … of it."""
+    """A game by name and configuration, and the co-players of a focal player. side: where it is, in
+    a game with sides."""
 
     game_name: str
     game: Any
     against: tuple[str, ...]
+    side: str = ""
+
+    @property
+    def team(self) -> tuple[int, ...]:
+        """The focal seats of the game, in the first turn."""
+        places = self._places
+        return tuple(places.orders[0][seat] for seat in places.focal)
+
+    @property
+    def _places(self) -> Places:
+        game = game_parts(self.game_name)[1](self.game)
+        return find_places(game, self.side, len(self.against))
+
+    def seated(self, focal: str) -> list[str]:
+        """[seat of the game] who sits where."""
+        places = self._places
+        entries = [focal] * len(places.orders[0])
+        for seat, entry in zip(places.others, self.against, strict=True):
+            entries[places.orders[0][seat]] = entry
+        return entries
 
     def network(self, config: BestResponseConfig) -> Literal["centred", "mlp"]:
         """How the best response sees the game."""
@@ -72,7 +99,9 @@ class Opposition:
         or other settings: another folder."""
         settings = to_json(config) | {"network": self.network(config)}
         own = identities(self.game_name, self.against)
-        what = [self.game_name, to_json(self.game), list(self.against), own, settings]
+        what: list[Any] = [self.game_name, to_json(self.game), list(self.against), own, settings]
+        if self.side:
+            what.append({"side": list(self.team)})
         digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:8]
         words = re.sub(r"[^a-z0-9]+", "-", f"{self.game_name}-{'-'.join(self.against)}".lower())
         return references / f"{words.strip('-')[:80]}-{digest}"
@@ -84,9 +113,10 @@ def best_response(
     """The result that the partners' pack holds, the kept one, or a new one: {"reward", "stderr",
     …}.
 
-    One focal seat is enough: seats of a game are alike, so it is trained in seat 0.
+    One focal seat is enough where seats are alike: it is trained in the first. A focal team is
+    trained in all of its seats.
     """
-    if (of_pack := in_pack(opposition.against)) is not None:
+    if not opposition.side and (of_pack := in_pack(opposition.against)) is not None:
         return of_pack
     folder = opposition.folder(references, config)
     kept = folder / RESULT
@@ -153,13 +183,18 @@ def _stage(
     watcher: Watcher,
 ) -> dict[str, Any]:
     """Train to so many steps in all, and measure."""
+    team = opposition.team
+    player: str = "ppo"
+    learner: Any = PPOConfig(network=NetworkConfig(kind=opposition.network(config)))
+    if len(team) > 1:
+        player, learner = "mappo", MAPPOConfig(rewards="team", parameters="shared+id")
     settings = TrainConfig(
-        player="ppo",
+        player=player,
         game_name=opposition.game_name,
-        learner=PPOConfig(network=NetworkConfig(kind=opposition.network(config))),
+        learner=learner,
         game=opposition.game,
         run=RunConfig(
-            seating=",".join(["ppo", *opposition.against]),
+            seating=",".join(opposition.seated(player)),
             steps=steps,
             seeds=config.seeds,
             copies=config.copies,
@@ -174,9 +209,10 @@ def _stage(
             raise UserError(f"{run.path} holds another run: remove it, or choose --references")
     Trainer(settings, run.path, watcher, resume=run.exists()).run()
     game = make_game_of(settings)
-    watcher.trained(run, game, f"best response (seat 0) to {', '.join(opposition.against)}")
+    where = f"seat{'s' * (len(team) > 1)} {', '.join(map(str, team))}"
+    watcher.trained(run, game, f"best response ({where}) to {', '.join(opposition.against)}")
     measured = [
-        measure(game, f"{run.path}@seat=0@seed={seed}", opposition.against, greedy, config.episodes)
+        measure(game, opposition.seated(f"{run.path}@seed={seed}"), team, greedy, config.episodes)
         | {"seed": seed, "greedy": greedy}
         for seed in range(config.seeds)
         for greedy in (False, True)
@@ -185,11 +221,19 @@ def _stage(
 
 
 def measure(
-    game: Game, player: str, against: tuple[str, ...], greedy: bool, episodes: int
+    game: Game, entries: list[str], team: tuple[int, ...], greedy: bool, episodes: int
 ) -> dict[str, float]:
-    """The reward of a player in seat 0 among co-players, per episode."""
-    players = [make_player(player, game, 0, greedy)]
-    players += [make_player(entry, game, seat) for seat, entry in enumerate(against, 1)]
+    """The reward per episode of the players in the seats of `team`, its mean over them.
+
+    entries: [seat] who sits where. greedy: the team's players take their most probable actions.
+    """
+    players = [
+        make_player(entry, game, seat, greedy and seat in team)
+        for seat, entry in enumerate(entries)
+    ]
     match = play_match(game, group_players(players), episodes, seed=1_000_003)
-    record = match.record(game.name, [player, *against])
-    return {"reward": record["seats"][0]["reward"], "stderr": record["seats"][0]["stderr"]}
+    reward = np.asarray(match.reward)[:, np.array(team)].mean(axis=1)
+    return {
+        "reward": float(reward.mean()),
+        "stderr": float(reward.std(ddof=1) / math.sqrt(len(reward))),
+    }

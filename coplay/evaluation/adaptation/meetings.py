@@ -24,6 +24,7 @@ from coplay.evaluation.adaptation.best_response import (
     Opposition,
     best_response,
 )
+from coplay.evaluation.adaptation.places import Places, find_places
 from coplay.evaluation.adaptation.protocol import (
     AdaptConfig,
     has_best_response,
@@ -53,6 +54,7 @@ class Request:
     """What is asked for: `focal` against each of `sets`, in a game by name and configuration.
 
     suite: the sets are those of a suite. families: of each set, if they are companies of a pack.
+    side: on which the focal player is, in a game with sides.
     """
 
     focal: str
@@ -64,6 +66,7 @@ class Request:
     best: BestResponseConfig
     suite: bool = False
     families: tuple[str, ...] = ()
+    side: str = ""
 
     def as_json(self) -> dict[str, Any]:
         step = None
@@ -71,6 +74,8 @@ class Request:
             step = RunFolder(Path(self.focal.split("@")[0])).checkpoints().last_step()
         # How sets are summed up does not change what is played.
         asked = {k: v for k, v in to_json(self).items() if k not in ("suite", "families")}
+        if not self.side:
+            del asked["side"]
         return asked | {"checkpoint": step}
 
 
@@ -124,7 +129,8 @@ def meet_all(
     # Everything is made once before anything is written, so that errors come first.
     for text in request.sets:
         if kept.read(text) is None:
-            make_meeting(request.focal, split_against(text, game), game, request.adapt)
+            against = split_against(text, game, request.side)
+            make_meeting(request.focal, against, game, request.adapt, request.side)
     write_json(kept.settings, request.as_json())
     results = []
     for number, text in enumerate(request.sets):
@@ -133,7 +139,9 @@ def meet_all(
         if found is None:
             watcher.say(f"{request.focal} against {text}")
             found, units = meet(request, text, game, references, watcher)
-            write_episodes(kept.path(text, "csv"), units, request.adapt.seeds)
+            against = split_against(text, game, request.side)
+            places = find_places(game, request.side, len(against))
+            write_episodes(kept.path(text, "csv"), units, request.adapt.seeds, places)
             write_json(kept.path(text, "json"), found)
             finished(kept, found)
         else:
@@ -146,18 +154,18 @@ def meet(
     request: Request, text: str, game: Game, references: Path, watcher: Watcher
 ) -> tuple[dict[str, Any], list[EpisodeScores]]:
     """The result against one set, and all episodes."""
-    against = split_against(text, game)
+    against = split_against(text, game, request.side)
     config = request.adapt
     lines = References(None, None)
     if request.normalise:
-        opposition = Opposition(request.game_name, request.game, tuple(against))
+        opposition = Opposition(request.game_name, request.game, tuple(against), request.side)
         kept = opposition.folder(references, request.best)
         lines = References(*random_reward(opposition, game, config, kept))
         if has_best_response(against):
             found = best_response(opposition, references, request.best, watcher)
             noise = math.hypot(lines.stderr, found["stderr"])
             lines = lines._replace(best_response=found["reward"], stderr=noise)
-    meeting = make_meeting(request.focal, against, game, config)
+    meeting = make_meeting(request.focal, against, game, config, request.side)
     played, _ = play_units(game, meeting, config)
     result: dict[str, Any] = {"player": request.focal, "against": text}
     result |= summarise(played, config.steps, config.last, lines)
@@ -166,8 +174,10 @@ def meet(
         "steps": config.steps,
         "last": config.last,
         "seeds": config.seeds,
-        "seats": game.seats,
+        "seats": len(meeting.places.orders),
     }
+    if request.side:
+        result |= {"side": request.side, "team": len(meeting.places.focal)}
     return result, cut_episodes(played)
 
 
@@ -197,7 +207,8 @@ def random_reward(
                 read_field(found, name, float, str(kept)) for name in ("reward", "stderr")
             )
             return reward, None, stderr
-    played, _ = play_units(game, make_meeting("random", against, game, fixed), fixed)
+    meeting = make_meeting("random", against, game, fixed, opposition.side)
+    played, _ = play_units(game, meeting, fixed)
     scores = unit_scores(cut_episodes(played), fixed.steps, fixed.last)
     reward = float(scores.mean())
     stderr = float(scores.std(ddof=1) / math.sqrt(len(scores))) if len(scores) > 1 else 0.0
@@ -205,14 +216,15 @@ def random_reward(
     return reward, None, stderr
 
 
-def write_episodes(path: Path, units: list[EpisodeScores], seeds: int) -> None:
+def write_episodes(path: Path, units: list[EpisodeScores], seeds: int, places: Places) -> None:
     """A row for every episode of every unit."""
     with replacing(path) as temporary, open(temporary, "w", newline="") as file:
         rows = csv.writer(file)
         titles = ["seat", "repetition", "episode", "begin", "end", "reward", "cumulative"]
         rows.writerow([*titles, "belief", "accuracy"])
         for number, unit in enumerate(units):
-            seat, repetition = divmod(number, seeds)
+            turn, repetition = divmod(number, seeds)
+            seat = places.orders[turn][places.focal[0]]
             total = 0.0
             for index, reward in enumerate(unit.reward):
                 total += reward

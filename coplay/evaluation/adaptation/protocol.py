@@ -4,7 +4,8 @@ The *focal* player sits among its co-players in ONE game copy and plays episode 
 it remembers stays from episode to episode. A *unit* is one repetition in one seat: it has its own
 game, its own memories and its own copy of everything that learns. All units are one compiled
 program. In it the seats of the game are renumbered so that the focal player is always seat 0 and
-its co-players follow in cyclic order, so every seat of the game is served by the same program.
+its co-players follow in cyclic order, so every seat of the game is served by the same program. A
+focal team, all seats of one side, stays where the game puts it (`Places`).
 """
 
 import dataclasses
@@ -35,6 +36,7 @@ from coplay.core.group import Group, group_players
 from coplay.core.learner import Learner, LearnerState, init_learner
 from coplay.core.player import Insight, Player
 from coplay.core.trajectory import Trajectory
+from coplay.evaluation.adaptation.places import Places, find_places
 from coplay.matches.partitioned_player import PartitionedPlayer, partitioned
 from coplay.matches.rollout import new_table, rollout
 from coplay.nn.networks import view_shape
@@ -89,25 +91,27 @@ class AdaptConfig(Config):
 
 class Meeting(NamedTuple):
     """The focal player and its co-players, numbered from the focal player on. Copies of the game
-    are the units, [seat * repetition].
+    are the units, [turn * repetition]: the focal player takes another seat in each turn.
 
     learners: of the seats that learn, each by itself.
-    starts: for each learner its state, [focal seat, ...] by the seat of the game that the focal
-        player takes; None: it begins anew in each unit.
+    starts: for each learner its state, [turn, ...]; None: it begins anew in each unit.
     acts: for each learner its player as a function of its state.
     others: groups of the players that do not learn.
+    places: who sits where.
     """
 
     learners: tuple[Learner, ...]
     starts: tuple[LearnerState | None, ...]
     acts: tuple[Callable[[LearnerState], Player], ...]
     others: tuple[Group, ...]
+    places: Places
 
 
 class Played(NamedTuple):
-    """What was played, every array [unit, time]; units are [seat * repetition].
+    """What was played, every array [unit, time]; units are [turn * repetition].
 
-    reward: of the focal player in each step. over: the episode ended in this step.
+    reward: of the focal player in each step, of a focal team the mean over its seats. over: the
+        episode ended in this step.
     belief: sum over co-players of the probability it gave to their true goal (as it turned out
         later), when it decided; believed: how many co-players these are: in the game, with a goal
         that became known. predicted: how many co-players took the action it held most probable;
@@ -138,29 +142,21 @@ def learns(entry: str) -> bool:
     return entry.startswith(LEARNING) or is_learner(entry)
 
 
-def split_against(text: str, game: Game) -> list[str]:
-    """The co-players of a text such as `nh,ns,random`, one per other seat."""
+def split_against(text: str, game: Game, side: str = "") -> list[str]:
+    """The co-players of a text such as `nh,ns,random`, one per seat that the focal player does not
+    take."""
     entries = [entry.strip() for entry in text.split(",")]
-    if len(entries) != game.seats - 1 or not all(entries):
-        raise UserError(
-            f"--against '{text}' names {len([e for e in entries if e])} co-players; {game.name} "
-            f"has {game.seats - 1} seats beside the focal player's here"
-        )
+    if not all(entries):
+        raise UserError(f"--against '{text}' names nobody between two commas")
+    find_places(game, side, len(entries))
     return entries
 
 
-def make_meeting(focal: str, against: list[str], game: Game, config: AdaptConfig) -> Meeting:
+def make_meeting(
+    focal: str, against: list[str], game: Game, config: AdaptConfig, side: str = ""
+) -> Meeting:
     """Players and learners of a meeting; everything about them is validated here."""
-    if not game.symmetric:
-        raise UserError(
-            f"the seats of {game.name} cannot be renumbered, so nobody can take each of them in "
-            "turn: adaptation needs a game whose seats are alike, such as stag-hunt"
-        )
-    if len(game.sides) > 1:
-        raise UserError(
-            f"{game.name} has {len(game.sides)} sides, and adaptation lets a player take every "
-            "seat in turn, whatever its side: count what it gets by coplay play --seating"
-        )
+    places = find_places(game, side, len(against))
     if is_learner(focal) and not is_run(focal):
         raise UserError(f"'{focal}' is no player yet: give the path of a run of it")
     if config.learns and not is_run(focal):
@@ -171,14 +167,15 @@ def make_meeting(focal: str, against: list[str], game: Game, config: AdaptConfig
     starts: list[LearnerState | None] = []
     acts = []
     players: dict[int, Player] = {}
-    for at, entry in enumerate([focal, *against]):
-        seats = [(seat + at) % game.seats for seat in range(game.seats)]
-        if at == 0 and config.learns:
-            made = [_focal_learner(entry, game, seat, config) for seat in seats]
-        elif at > 0 and learns(entry):
+    entries = dict.fromkeys(places.focal, focal) | dict(zip(places.others, against, strict=True))
+    for at, entry in sorted(entries.items()):
+        seats, mine = [order[at] for order in places.orders], at in places.focal
+        if mine and config.learns:
+            made = [_focal_learner(entry, game, seat, at, config) for seat in seats]
+        elif not mine and learns(entry):
             made = [_co_learner(entry, game, seat, at) for seat in seats]
         else:
-            greedy = config.greedy and at == 0
+            greedy = config.greedy and mine
             players[at] = partitioned([make_player(entry, game, seat, greedy) for seat in seats])
             continue
         learners[at] = learner = made[0][0]
@@ -188,8 +185,8 @@ def make_meeting(focal: str, against: list[str], game: Game, config: AdaptConfig
         if any(count != 1 for count in counts):
             raise UserError("minibatches must be 1: there is a single game copy to learn from")
         starts.append(None if made[0][1] is None else _stacked([state for _, state in made]))
-        acts.append(_acting(learner, at > 0 or config.learn, config.greedy))
-    return Meeting(tuple(learners.values()), tuple(starts), tuple(acts), _groups(players))
+        acts.append(_acting(learner, not mine or config.learn, config.greedy))
+    return Meeting(tuple(learners.values()), tuple(starts), tuple(acts), _groups(players), places)
 
 
 def _stacked(trees: list[Any]) -> Any:
@@ -218,7 +215,7 @@ def _adapting(settings: Any) -> Any:
 
 
 def _focal_learner(
-    entry: str, game: Game, seat: int, config: AdaptConfig
+    entry: str, game: Game, seat: int, at: int, config: AdaptConfig
 ) -> tuple[Learner, LearnerState]:
     learner, state, whose = load_seat(entry, game, seat)
     settings = _adapting(learner.config)
@@ -229,7 +226,7 @@ def _focal_learner(
     elif config.learn_opponents:
         raise UserError(f"'{entry}' has no opponent models: leave out --learn-opponents")
     settings = parse_fields(settings, list(config.fields), "--fields")
-    return dataclasses.replace(learner, config=settings).alone(state, whose, at=0)
+    return dataclasses.replace(learner, config=settings).alone(state, whose, at)
 
 
 def _co_learner(entry: str, game: Game, seat: int, at: int) -> tuple[Learner, LearnerState | None]:
@@ -281,8 +278,9 @@ def make_program(
     meeting: Meeting, config: AdaptConfig
 ) -> Callable[..., tuple[Played, tuple[LearnerState, ...]]]:
     """program(game, others, starts, key): what was played in every unit, and the states of the
-    learners after it, both [unit = seat * repetition, ...]."""
+    learners after it, both [unit = turn * repetition, ...]."""
     iterations = -(-config.steps // config.rollout)
+    places = meeting.places
 
     def program(
         game: Game,
@@ -290,13 +288,15 @@ def make_program(
         starts: tuple[LearnerState | None, ...],
         key: PRNGKeyArray,
     ) -> tuple[Played, tuple[LearnerState, ...]]:
-        units = game.seats * config.seeds
+        units = len(places.orders) * config.seeds
         streams = jnp.arange(game.seats)
-        # [unit, seat]: the focal player's seat of the game comes first, the others follow.
-        order = (jnp.repeat(streams, config.seeds)[:, None] + streams) % game.seats
+        # [unit, seat]: the seat of the game that each seat of the meeting is.
+        order = None
+        if places.renumbers:
+            order = jnp.repeat(jnp.array(places.orders), config.seeds, axis=0)
         table_key, init_key, play_key = jax.random.split(key, 3)
         states = tuple(
-            _begin(learner, start, game, jax.random.fold_in(init_key, index), config.seeds, streams)
+            _begin(learner, start, game, jax.random.fold_in(init_key, index), units, streams)
             for index, (learner, start) in enumerate(zip(meeting.learners, starts, strict=True))
         )
 
@@ -314,7 +314,7 @@ def make_program(
             table, trajectory = rollout(
                 game, groups, table, roll_key, config.rollout, streams, order, insights=True
             )
-            kept = _keep(game, groups, trajectory)
+            kept = _keep(game, groups, trajectory, places)
             if meeting.learners:
                 progress = (number / iterations).astype(jnp.float32)
                 keys = jax.random.split(learn_key, units)
@@ -334,13 +334,13 @@ def _begin(
     start: LearnerState | None,
     game: Game,
     key: PRNGKeyArray,
-    repetitions: int,
+    units: int,
     streams: Int[Array, " seat"],
 ) -> LearnerState:
     """The states of a learner before the first step, [unit, ...]."""
     if start is not None:
-        return jax.tree.map(lambda x: jnp.repeat(x, repetitions, axis=0), start)
-    keys = jax.random.split(key, repetitions * streams.shape[0])
+        return jax.tree.map(lambda x: jnp.repeat(x, units // x.shape[0], axis=0), start)
+    keys = jax.random.split(key, units)
     parts = load_parts(learner.config, game)
     return jax.vmap(lambda key: init_learner(learner, key, streams, parts))(keys)
 
@@ -371,25 +371,28 @@ def _learn(
     return jax.vmap(one_unit, in_axes=(0, axes, 0))(states, trajectory, keys)
 
 
-def _keep(game: Game, groups: tuple[Group, ...], trajectory: Trajectory) -> KeptSteps:
-    """What is kept of a rollout in which the focal player is seat 0."""
-    place = next(index for index, group in enumerate(groups) if 0 in group.seats)
+def _keep(
+    game: Game, groups: tuple[Group, ...], trajectory: Trajectory, places: Places
+) -> KeptSteps:
+    """What is kept of a rollout; beliefs and predictions are those of the first focal seat."""
+    first, team, others = places.focal[0], np.array(places.focal), np.array(places.seen)
+    place = next(index for index, group in enumerate(groups) if first in group.seats)
     insight: Insight | None = trajectory.insight[place]
     realised = action = None
     if insight is not None:
-        row = groups[place].seats.index(0)
+        row = groups[place].seats.index(first)
         insight = jax.tree.map(lambda x: x[:, row], insight)
-        action = jax.vmap(jax.vmap(game.last_actions))(trajectory.after)[..., 1:]
+        action = jax.vmap(jax.vmap(game.last_actions))(trajectory.after)[..., others]
         if game.goals is not None and insight.goal is not None:
             became = jax.vmap(jax.vmap(game.goals.realised))(trajectory.state, trajectory.after)
-            realised = became[..., 1:]
+            realised = became[..., others]
     return KeptSteps(
-        reward=trajectory.reward[..., 0],
+        reward=jnp.mean(trajectory.reward[..., team], axis=-1),
         over=trajectory.over,
-        alive=trajectory.alive[..., 1:],
+        alive=trajectory.alive[..., others],
         realised=realised,
         action=action,
-        oracle=jnp.exp(jnp.max(trajectory.log_policy[..., 1:, :], axis=-1)),
+        oracle=jnp.exp(jnp.max(trajectory.log_policy[..., others, :], axis=-1)),
         insight=insight,
     )
 

@@ -162,6 +162,20 @@ class JaxmarlGame(Game):
     def full_view(self) -> bool:
         return self.kind.full_view
 
+    @property
+    def teams(self) -> tuple[int, ...]:
+        sides = self.kind.sides(self.env)
+        by_agent = {agent: side for side, (_, agents) in enumerate(sides) for agent in agents}
+        return tuple(by_agent[agent] for agent in sorted(by_agent))
+
+    @property
+    def side_names(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.kind.sides(self.env)) or super().side_names
+
+    def side_of(self, state: JaxmarlState) -> Int[Array, " seat"]:
+        sides = jnp.array(self.teams or range(self.seats), jnp.int32)
+        return sides if state.order is None else sides[state.order]
+
     def reset(self, key: PRNGKeyArray) -> JaxmarlState:
         with quiet():
             view, state = self.env.reset(key)

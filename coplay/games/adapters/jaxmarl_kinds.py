@@ -83,6 +83,8 @@ class Kind(NamedTuple):
     scores: see `Game.scores`.
     global_state: JaxMARL's own global state; None: it has none.
     full_view: see `Game.full_view`.
+    sides: [side] its name and its agents, by their numbers; empty: all have one aim, or each its
+        own.
     """
 
     gone: Callable[[Any, EnvStep], Bool[Array, " seat"]]
@@ -95,6 +97,7 @@ class Kind(NamedTuple):
     scores: Callable[[Any, Any], dict[str, Float[Array, ""]]] = lambda env, state: {}
     global_state: Callable[[Any, Any], Float[Array, " number"]] | None = None
     full_view: bool = False
+    sides: Callable[[Any], tuple[tuple[str, tuple[int, ...]], ...]] = lambda env: ()
 
 
 def nobody_leaves(env: Any, step: EnvStep) -> Bool[Array, " seat"]:
@@ -122,6 +125,16 @@ def mpe_names(env: Any, count: int) -> list[str]:
 MPE = Kind(nobody_leaves, names=mpe_names)
 # Everybody is seen by everybody; velocities that are not shown follow from two positions.
 OPEN_MPE = MPE._replace(full_view=True)
+
+
+def tag_sides(env: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Adversaries, who chase, and agents, who flee."""
+    chasing = env.num_adversaries
+    return (
+        ("adversaries", tuple(range(chasing))),
+        ("agents", tuple(range(chasing, env.num_agents))),
+    )
+
 
 # --- SMAX --------------------------------------------------------------------------------------
 
@@ -152,6 +165,17 @@ def smax_names(env: Any, count: int) -> list[str]:
     return moves + [f"attack {target}" for target in range(count - len(moves))]
 
 
+def smax_sides(env: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Allies and enemies, where both are played."""
+    allies = env.num_allies
+    if env.num_agents == allies:
+        return ()
+    return (
+        ("allies", tuple(range(allies))),
+        ("enemies", tuple(range(allies, env.num_agents))),
+    )
+
+
 def smax_scores(env: Any, state: Any) -> dict[str, Float[Array, ""]]:
     allies, enemies = sides_standing(env, state)
     return {"won": (allies & ~enemies).astype(jnp.float32)}
@@ -164,6 +188,7 @@ SMAX = Kind(
     idle=4,  # stop, the one action that JaxMARL allows to a dead unit
     scores=smax_scores,
     global_state=lambda env, state: env.get_world_state(state),
+    sides=smax_sides,
 )
 
 # --- the others --------------------------------------------------------------------------------
@@ -197,7 +222,7 @@ STORM_NAMES = titles("left", "right", "forward", "interact", "stay")
 
 KINDS: dict[str, Kind] = {
     "MPE_simple_v3": OPEN_MPE,
-    "MPE_simple_tag_v3": OPEN_MPE,
+    "MPE_simple_tag_v3": OPEN_MPE._replace(sides=tag_sides),
     "MPE_simple_world_comm_v3": MPE._replace(options={"action_type": "Discrete"}),
     "MPE_simple_spread_v3": OPEN_MPE,
     "MPE_simple_crypto_v3": MPE,

@@ -38,6 +38,7 @@ KNOWN = {
 
 MAKER = "parallel_env"  # the function of such a module that makes an environment
 SMAC = "coplay.games.adapters.workers.smac_env"  # makes the battles of all its libraries
+MELTINGPOT = "coplay.games.adapters.workers.meltingpot_env"  # makes all its substrates
 TEXTS = ("obs_type", "difficulty", "capability_config")
 """Options of these environments that may be texts: none of them is a path."""
 WORD = re.compile(r"[A-Za-z0-9_]+")
@@ -55,7 +56,7 @@ def naming(source: Source) -> str:
     """What a command line has to say beside a run's folder so that its environment is made: an
     option with a space in front, or nothing."""
     own = not source.pickled and not is_known(source.module, source.function)
-    return f" --load {source.module}" if own and source.module != SMAC else ""
+    return f" --load {source.module}" if own and source.module not in (SMAC, MELTINGPOT) else ""
 
 
 def check_source(game: str, source: Source) -> None:
@@ -76,7 +77,8 @@ def check_source(game: str, source: Source) -> None:
 
 
 def check_library(game: str, module: str, map_name: str, options: Iterable[str]) -> None:
-    """The same for a battle of SMAC, SMACv2 or SMAClite, of a class in this module."""
+    """The same for a battle of SMAC, SMACv2 or SMAClite, of a class in this module, and for a
+    substrate of Melting Pot."""
     for text in options:
         name, value = parse_option(text)
         place = str(value).partition(":")[0]
@@ -88,7 +90,9 @@ def check_library(game: str, module: str, map_name: str, options: Iterable[str])
     if is_named(game):
         return
     if not WORD.fullmatch(map_name):
-        raise UserError(f"{game} is named by a file, and its map is no plain word")
+        raise UserError(
+            f"{game} is named by a file, and its part behind the colon is no plain word"
+        )
     check_options(game, [text for text in options if not text.startswith("module=")])
     require_installed(game, module)
 

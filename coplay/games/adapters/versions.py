@@ -9,6 +9,7 @@ DISTRIBUTIONS = {
     "smac": "smac",
     "smacv2": "smacv2",
     "smaclite": "smaclite",
+    "meltingpot": "dm-meltingpot",
 }
 """Family of a game -> the installed distribution that plays it."""
 

@@ -91,6 +91,25 @@ def test_what_was_remembered_is_what_unrolling_remembers(parameters: str) -> Non
     np.testing.assert_allclose(batch.value[alive], value[..., 0][alive], atol=1e-5)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("parameters", ["shared", "separate"])
+def test_team_rewards_are_the_mean_of_those_who_learn(parameters: str) -> None:
+    """Learning from the own rewards of a game that gives everybody that mean is the same."""
+    own, shared = (
+        team(parameters=parameters, rewards=rewards, value_norm=False)
+        for rewards in ("own", "team")
+    )
+    played = play(own)
+    reward = played.seen.trajectory.reward
+    mean = jnp.broadcast_to(jnp.mean(reward, axis=-1, keepdims=True), reward.shape)
+    assert np.abs(mean - reward).max() > 0.1
+    given = played.seen._replace(trajectory=played.seen.trajectory._replace(reward=mean))
+    _, expected, _ = jax.jit(own.prepare)(played.state, given)
+    _, found, _ = jax.jit(shared.prepare)(played.state, played.seen)
+    np.testing.assert_allclose(found.target, expected.target, atol=1e-5)
+    np.testing.assert_allclose(found.advantage, expected.advantage, atol=1e-5)
+
+
 # --- the loss -----------------------------------------------------------------------------------
 
 

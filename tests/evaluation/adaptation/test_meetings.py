@@ -18,6 +18,7 @@ from coplay.evaluation.adaptation.best_response import (
 from coplay.evaluation.adaptation.meetings import Request, meet_all, slug
 from coplay.evaluation.adaptation.protocol import AdaptConfig, has_best_response
 from coplay.evaluation.adaptation.suites import SUITES, suite_sets
+from coplay.games.predator_prey import PredatorPreyConfig
 from coplay.games.registry import make_game
 from coplay.games.stag_hunt import StagHuntConfig
 from coplay.reports.progress import ProgressLine
@@ -37,17 +38,17 @@ REQUEST = Request(
 
 
 def test_suites_name_players_of_their_games() -> None:
-    for name, (game_name, _) in SUITES.items():
+    for name, (game_name, _, side) in SUITES.items():
         game = make_game(game_name)
         sets = suite_sets(name, game, "ppo")
         assert len({slug(text) for text in sets}) == len(sets)
         for text in sets:
-            meeting = meetings.make_meeting("random", text.split(","), game, REQUEST.adapt)
+            meeting = meetings.make_meeting("random", text.split(","), game, REQUEST.adapt, side)
             assert bool(meeting.learners) == ("ppo" in text)
             assert has_best_response(text.split(",")) == (
                 "ppo" not in text and "switcher" not in text
             )
-    with pytest.raises(UserError, match="3 seats"):
+    with pytest.raises(UserError, match="has 3: name"):
         suite_sets("stag-hunt", make_game("stag-hunt", players=3), "ppo")
 
 
@@ -123,3 +124,36 @@ def test_a_best_response_is_trained_in_stages_and_leaves_its_curve(tmp_path: Pat
     assert found["finished"] and [stage["steps"] for stage in found["stages"]] == [256, 512]
     rows = read_rows(folder / "run" / "metrics.jsonl")
     assert rows[-1]["step"] == 512 and (folder / "run" / "learning_curve.png").exists()
+
+
+def test_the_best_response_of_a_side_sits_in_all_of_its_seats(tmp_path: Path) -> None:
+    config, game = BestResponseConfig(), PredatorPreyConfig()
+    predators = Opposition("predator-prey", game, ("evader",), "predators")
+    prey = Opposition("predator-prey", game, ("chaser", "corner", "random"), "prey")
+    alone = Opposition("predator-prey", game, ("chaser", "chaser", "evader"), "predators")
+    assert predators.seated("mappo") == ["mappo", "mappo", "mappo", "evader"]
+    assert prey.seated("ppo") == ["chaser", "corner", "random", "ppo"]
+    assert alone.seated("ppo") == ["ppo", "chaser", "chaser", "evader"]
+    assert (predators.team, prey.team, alone.team) == ((0, 1, 2), (3,), (0,))
+    folders = {one.folder(tmp_path, config) for one in (predators, prey, alone)}
+    assert len(folders) == 3
+
+
+@pytest.mark.slow
+def test_a_team_is_normalised_by_the_best_response_of_its_side(tmp_path: Path) -> None:
+    best_config = BestResponseConfig(stage=256, most=256, seeds=1, copies=8, episodes=20)
+    adapt = AdaptConfig(steps=100, last=100, seeds=2)
+    game = PredatorPreyConfig(height=5, width=5)
+    request = replace(
+        REQUEST, focal="chaser", sets=("evader",), game_name="predator-prey", game=game,
+        adapt=adapt, normalise=True, best=best_config, side="predators",
+    )  # fmt: skip
+    made = make_game("predator-prey", height=5, width=5)
+    out, references = tmp_path / "out", tmp_path / "best"
+    (found,) = meet_all(request, made, out, references, Watcher(), lambda *_: None)
+    assert (found["side"], found["team"], found["seats"]) == ("predators", 3, 1)
+    assert len(found["scores"]) == 2 and found["best_response"] is not None
+    rows = (out / "sets" / "1-evader.csv").read_text().splitlines()
+    assert {row.split(",")[0] for row in rows[1:]} == {"0"}
+    # 0 is what three random predators get, each: less than three chasers.
+    assert found["random"] < found["score"]

@@ -1,5 +1,6 @@
 """Adaptation: one game copy per unit, memories and learners of its own, every seat in turn."""
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -15,6 +16,7 @@ from coplay.core.errors import UserError
 from coplay.core.game import Game, Observation, Outcome
 from coplay.core.group import group_players
 from coplay.core.player import Insight, Memory, Player, View
+from coplay.evaluation.adaptation.places import every_seat
 from coplay.evaluation.adaptation.protocol import (
     AdaptConfig,
     Meeting,
@@ -86,7 +88,7 @@ def test_every_seat_is_taken_and_memory_is_kept_across_episodes_and_fresh_in_eac
     config = AdaptConfig(steps=11, last=5, seeds=2, rollout=4)
     # In seat 0 it takes action 2, in the others action 1.
     focal = partitioned([Patient(jnp.int32(action)) for action in (2, 1, 1)])
-    meeting = Meeting((), (), (), group_players([focal, Random(), Random()]))
+    meeting = Meeting((), (), (), group_players([focal, Random(), Random()]), every_seat(Who()))
     played, _ = play_units(Who(), meeting, config)
     assert played.reward.shape == played.over.shape == (6, 11)
     assert played.belief is None and played.predicted is None
@@ -182,7 +184,7 @@ def test_beliefs_are_compared_with_goals_that_became_known_later() -> None:
     game = StagHunt(StagHuntConfig(horizon=20))
     config = AdaptConfig(steps=90, last=40, seeds=2, rollout=30)
     nh = make_meeting("nh", ["nh"] * 3, game, config).others[0].player
-    meeting = Meeting((), (), (), group_players([Believer(), nh, nh, nh]))
+    meeting = Meeting((), (), (), group_players([Believer(), nh, nh, nh]), every_seat(game))
     played, _ = play_units(game, meeting, config)
     assert played.belief is not None and played.believed is not None
     assert played.belief is not None and played.believed is not None
@@ -225,8 +227,58 @@ def test_one_program_serves_all_units() -> None:
     assert sizes[0] == sizes[1]
 
 
-def test_a_game_with_sides_is_refused() -> None:
-    """A player would take seats of both sides in turn, and their mean would mean nothing."""
+# --- sides ---------------------------------------------------------------------------------------
+
+
+def played_rewards(focal: str, against: list[str], game: Game, side: str) -> np.ndarray:
+    config = AdaptConfig(steps=90, last=40, seeds=2, rollout=30)
+    return play_units(game, make_meeting(focal, against, game, config, side), config)[0].reward
+
+
+def test_a_focal_team_gets_what_the_other_side_loses() -> None:
+    """The same players and keys play the same games, whichever side is looked at."""
     game = coplay.make_game("predator-prey")
-    with pytest.raises(UserError, match="has 2 sides"):
-        make_meeting("random", ["random"] * (game.seats - 1), game, AdaptConfig())
+    predators = played_rewards("chaser", ["evader"], game, "predators")
+    prey = played_rewards("evader", ["chaser"] * 3, game, "prey")
+    assert predators.shape == prey.shape == (2, 90)
+    assert predators.any(), "nobody was caught"
+    np.testing.assert_allclose(3 * predators, -prey, rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_one_of_a_side_takes_each_of_its_seats_among_its_companions() -> None:
+    game = coplay.make_game("predator-prey")
+    rewards = played_rewards("chaser", ["chaser", "chaser", "evader"], game, "predators")
+    assert rewards.shape == (6, 90), "it takes another number of seats than its side has"
+    assert (rewards >= 0).all() and (rewards.reshape(3, -1).sum(1) > 0).all()
+    # Who is on the other side is there in every turn: alone among stayers nobody is caught.
+    places = make_meeting("chaser", ["random"] * 3, game, AdaptConfig(), "predators").places
+    assert places.orders == ((0, 1, 2, 3), (1, 2, 0, 3), (2, 0, 1, 3))
+
+
+@pytest.mark.slow
+def test_a_team_learns_in_each_of_its_seats(tmp_path: Path) -> None:
+    """A run's players go on learning, every seat of the team by itself."""
+    fields = {"copies": 8, "network.hidden": (4,), "epochs": 1, "episodes": 2}
+    coplay.train("ppo", "predator-prey", steps=256, out=tmp_path / "run", quiet=True, **fields)
+    game, config = coplay.make_game("predator-prey"), AdaptConfig(learn=True, steps=64, last=64)
+    meeting = make_meeting(str(tmp_path / "run"), ["evader"], game, config, "predators")
+    assert [learner.active for learner in meeting.learners] == [(0,), (1,), (2,)]
+    assert all(start is not None for start in meeting.starts)
+
+
+@pytest.mark.parametrize(
+    "side, count, words",
+    [
+        ("", 1, "predators or prey"),
+        ("wolves", 1, "side of predator-prey"),
+        ("predators", 2, "1 seats on the other side of predators"),
+        ("prey", 1, "3 seats on the other side of prey"),
+    ],
+)
+def test_who_names_no_side_or_the_wrong_number_is_told(side: str, count: int, words: str) -> None:
+    game = coplay.make_game("predator-prey")
+    with pytest.raises(UserError, match=words):
+        make_meeting("random", ["random"] * count, game, AdaptConfig(), side)
+    with pytest.raises(UserError, match="has no sides"):
+        make_meeting("random", ["random"] * 3, StagHunt(), AdaptConfig(), "prey")

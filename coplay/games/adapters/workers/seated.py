@@ -117,5 +117,5 @@ class SeatedEnv:
             planes[:height, :width, :count] = arrays
         if numbers is not None:
             features[: seat.features] = np.reshape(numbers, seat.features)
-            if seat.image:
+            if seat.image and not seat.parts:
                 features /= IMAGE

@@ -21,7 +21,7 @@ class Seat:
     """What one agent sees and does.
 
     planes: [height, width, plane] of a board, (0, 0, 0) without one. features: how many numbers.
-    image: the board or the numbers are bytes up to 255.
+    image: the board, or the numbers where there is no board, are bytes up to 255.
     kinds: of a Discrete observation, which is seen one-hot (0: it is none); lowest: its first.
     parts: the observation is a dictionary of planes and features, as `to_pettingzoo` gives.
     masked: the observation is a dictionary with the legal actions beside it.
@@ -158,6 +158,7 @@ def _read_seat(env: Any, agent: Any, name: str) -> Seat:
     if parts:
         planes, plane_type = seen["planes"].shape, seen["planes"].dtype.name
         features = math.prod(seen["features"].shape)
+        image = seen["planes"].dtype == np.uint8 and (seen["planes"].high == IMAGE).all()
     elif isinstance(seen, spaces.Discrete):
         features = kinds = int(seen.n)
         lowest = int(seen.start)

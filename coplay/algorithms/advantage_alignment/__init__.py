@@ -1,0 +1,1 @@
+"""Advantage Alignment: PPO that makes what is good for others likelier after good experience."""

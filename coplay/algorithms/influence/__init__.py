@@ -1,0 +1,1 @@
+"""Social influence: PPO that is rewarded for changing what others do next."""
