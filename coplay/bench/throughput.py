@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,9 @@ class BenchArguments:
     is installed)."""
     start_up: bool = True
     """Also measure the time from command to first update, cold and with the compilation cache."""
+    games: tuple[str, ...] = ()
+    """Also step these games with random players, beside their rules alone: for instance coin-game
+    foraging; own: all games of the library but Stag Hunt."""
     jaxmarl: tuple[str, ...] = ()
     """Also step these games of JaxMARL, beside JaxMARL's own stepping: for instance
     jaxmarl:MPE_simple_spread_v3 smax:3m. An empty --boards leaves out Stag Hunt."""
@@ -93,6 +97,8 @@ def run_bench(arguments: BenchArguments) -> int:
             rows += [*found, *in_simulations(found, config)]
     if arguments.pettingzoo:
         rows += worker_rows(arguments.repeats)
+    for name in stepped_games(arguments.games):
+        rows += compared(measure(stepping(make_game(name)), arguments.repeats), name)
     for name in arguments.jaxmarl:
         rows += compared(measure(jaxmarl_stepping(name), arguments.repeats), "")
     for name in arguments.teams:
@@ -121,6 +127,20 @@ def run_bench(arguments: BenchArguments) -> int:
     console.print(table)
     console.print(f"peak memory {peak_memory_mb():,.0f} MB")
     return 0
+
+
+OWN = (
+    *("snowdrift", "matrix:prisoners-dilemma", "coin-game", "foraging", "predator-prey"),
+    *("harvest", "cleanup", "dispersion"),
+)
+"""The games of the library that `own` stands for."""
+
+
+def stepped_games(names: Iterable[str]) -> list[str]:
+    """The games that are asked for, each once."""
+    return list(
+        dict.fromkeys(game for name in names for game in (OWN if name == "own" else (name,)))
+    )
 
 
 def compared(speeds: list[Speed], board: str) -> list[dict[str, Any]]:

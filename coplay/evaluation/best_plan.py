@@ -21,10 +21,10 @@ from coplay.games.matrix import MatrixGame, MatrixState
 class Situations(NamedTuple):
     """What may have happened before a round, [situation]: before the first round nothing, later
     every last round with every mark of who has strayed. states: of the game, but for the time.
-    index: (last of both, strayed of both) -> its number."""
+    numbers: (last of both, strayed of both) -> its number."""
 
     states: MatrixState
-    index: Mapping[tuple[int, ...], int]
+    numbers: Mapping[tuple[int, ...], int]
 
 
 def situations(game: MatrixGame) -> Situations:
@@ -55,8 +55,8 @@ def best_plan(game: MatrixGame, seat: int, opponent: ScriptedPolicy) -> dict[str
     np.fill_diagonal(slip, 1 - config.noise)
     # [action of seat 0, of seat 1] the pay-off of the seat for what is executed.
     joint = jnp.array(list(itertools.product(range(count), repeat=2)))
-    pay = jax.vmap(lambda both: game.pay(jnp.arange(2), both))(joint)
-    pay = np.asarray(pay, float).reshape(count, count, 2)[..., seat]
+    paid = jax.vmap(lambda both: game.pay(jnp.arange(2), both))(joint)
+    pay = np.asarray(paid, float).reshape(count, count, 2)[..., seat]
 
     @jax.jit
     def answers(time: jax.Array) -> jax.Array:
@@ -67,14 +67,12 @@ def best_plan(game: MatrixGame, seat: int, opponent: ScriptedPolicy) -> dict[str
 
         return jax.vmap(policy)(found.states)
 
-    value, choices = np.zeros(len(found.index)), []
+    value, choices = np.zeros(len(found.numbers)), []
     for time in reversed(range(config.rounds)):
         policy = np.asarray(answers(jnp.int16(time)), float) @ slip  # [situation, executed]
         worth = pay + config.continuation * value[following]  # [situation, seat 0, seat 1]
         mine = worth if seat == 0 else worth.swapaxes(1, 2)
-        chosen = np.einsum(
-            "sij,sj,ai->sa", np.broadcast_to(mine, (len(value), *pay.shape)), policy, slip
-        )
+        chosen = np.einsum("sij,sj,ai->sa", mine, policy, slip)
         choices.append((chosen.argmax(1), policy.argmax(1)))
         value = chosen.max(1)
     course, now = [], 0
@@ -102,11 +100,11 @@ def best_plans(game: Any, entries: Sequence[str]) -> list[dict[str, Any] | None]
 
 def _following(found: Situations, actions: int) -> np.ndarray:
     """[situation, action of seat 0, of seat 1] the situation after a round."""
-    following = np.zeros((len(found.index), actions, actions), int)
-    for key, number in found.index.items():
+    following = np.zeros((len(found.numbers), actions, actions), int)
+    for key, number in found.numbers.items():
         for both in itertools.product(range(actions), repeat=2):
             strayed = tuple(
                 int(before or now > 0) for before, now in zip(key[2:], both, strict=True)
             )
-            following[number, *both] = found.index[*both, *strayed]
+            following[number, *both] = found.numbers[*both, *strayed]
     return following

@@ -306,6 +306,23 @@ class HOP(SetLearner):
         state, terms = self._learn(key, state, progress)
         return state, metrics | terms
 
+    def stages(
+        self, key: PRNGKeyArray, state: HOPState, trajectory: Any, progress: Float[Array, ""]
+    ) -> dict[str, Any]:
+        """Of what was just played, by the networks of each seat; prototypes count as the first."""
+        new, own, info = trajectory
+        per_seat = jax.tree.map(lambda x: x[self._rows], state.networks)
+        personas = self._personas(state.persona_seed, info.episode)
+        new, value = self._with_returns(per_seat.critic, new, own, info, personas)
+        rows = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), new)
+        each = dataclasses.replace(self, config=self.config.separated)
+        mine = jax.tree.map(lambda x: jnp.moveaxis(x, 2, 0), (own.observation, own.alive))
+        return {
+            "batch": (*mine, rows.context, rows.policy),
+            "advantages": (rows.target, jnp.moveaxis(value, 2, 0)),
+            "loss": each._gradients(per_seat, rows, np.arange(len(self.active))),
+        }
+
     def _with_returns(
         self,
         critic: Network,
@@ -361,16 +378,10 @@ class HOP(SetLearner):
         state = state._replace(networks=networks, optimiser=optimiser)
         return state, {name: values[each] for name, values in learned.items()}
 
-    def _step(
-        self,
-        networks: Networks,
-        optimiser: Networks,
-        batch: ReplayRows,
-        columns: np.ndarray,
-        scale: Float[Array, ""],
-    ) -> tuple[tuple[Networks, Networks], dict[str, Float[Array, " set"]]]:
-        """One gradient step of all sets on one batch of rows [seat, sample], `scale` times as long
-        as usual."""
+    def _gradients(
+        self, networks: Networks, batch: ReplayRows, columns: np.ndarray
+    ) -> tuple[dict[str, Float[Array, " set"]], Networks]:
+        """Losses and gradients of all sets on a batch of rows [seat, sample]."""
         seats = np.array(self.active)
         context = self._own(batch.context[columns])
         view = flatten(self._own(jax.tree.map(lambda x: x[seats], batch.observation)), context)
@@ -389,19 +400,27 @@ class HOP(SetLearner):
         model, model_gradient = jax.vmap(jax.vmap(jax.value_and_grad(opponent_loss)))(
             networks.opponents, self._pairs(batch, batch.prototype[columns])
         )
-        terms = {
-            "policy_loss": actor,
-            "value_loss": critic,
-            "opponent_loss": jnp.mean(model, axis=-1),
-        }
+        terms = {"policy_loss": actor, "value_loss": critic, "opponent_loss": jnp.mean(model, -1)}
+        return terms, Networks(actor_gradient, critic_gradient, model_gradient)
+
+    def _step(
+        self,
+        networks: Networks,
+        optimiser: Networks,
+        batch: ReplayRows,
+        columns: np.ndarray,
+        scale: Float[Array, ""],
+    ) -> tuple[tuple[Networks, Networks], dict[str, Float[Array, " set"]]]:
+        """One gradient step of all sets on one batch, `scale` times as long as usual."""
+        terms, gradients = self._gradients(networks, batch, columns)
         learned = jax.vmap(partial(self._apply, scale))
         if self.config.learn_policy:
-            actors = learned(networks.actor, actor_gradient, optimiser.actor)
-            critics = learned(networks.critic, critic_gradient, optimiser.critic)
+            actors = learned(networks.actor, gradients.actor, optimiser.actor)
+            critics = learned(networks.critic, gradients.critic, optimiser.critic)
         else:
             actors, critics = zip(networks[:2], optimiser[:2], strict=True)
         if self.config.learn_opponents:
-            models = jax.vmap(learned)(networks.opponents, model_gradient, optimiser.opponents)
+            models = jax.vmap(learned)(networks.opponents, gradients.opponents, optimiser.opponents)
         else:
             models = networks.opponents, optimiser.opponents
         changed, states = zip(actors, critics, models, strict=True)

@@ -321,6 +321,17 @@ class HopPlus(SetLearner):
         metrics |= {name: jnp.full(len(self.active), value) for name, value in terms.items()}
         return state._replace(updates=state.updates + 1), metrics
 
+    def stages(
+        self,
+        key: PRNGKeyArray,
+        state: HopPlusState,
+        trajectory: HopPlusData,
+        progress: Float[Array, ""],
+    ) -> dict[str, Any]:
+        """Of PPO on the steps that were played, with the codes that players acted by."""
+        own = self._with_codes(state.goals, trajectory)
+        return self._ppo.stages(key, state.policy, own, progress)
+
     def first_ratio(
         self, state: HopPlusState, trajectory: HopPlusData
     ) -> Float[Array, " seat"] | None:

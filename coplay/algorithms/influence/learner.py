@@ -15,7 +15,7 @@ This is the paper's form without a controller in the centre, in which each agent
 others of its own. The paper's model and policy remember; these see the own view.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -115,7 +115,7 @@ class Influence(PPO):
 
     config: InfluenceConfig = eqx.field(static=True)
 
-    training_only = (*PPO.training_only, "model")
+    training_only: ClassVar[tuple[str, ...]] = (*PPO.training_only, "model")
 
     @property
     def declared_data(self) -> tuple[str, ...]:

@@ -105,6 +105,13 @@ def cut(batch: MAPPOBatch, after: MAPPOMemory, length: int) -> MAPPOBatch:
     return rest._replace(memory=jax.tree.map(lambda x: x.reshape(rows, 1, *x.shape[2:]), memory))
 
 
+def team_rewarded(seen: MAPPOData) -> MAPPOData:
+    """What was seen, with the mean reward of all learning seats in the place of each one's own."""
+    reward = seen.trajectory.reward
+    mean = jnp.broadcast_to(jnp.mean(reward, axis=-1, keepdims=True), reward.shape)
+    return seen._replace(trajectory=seen.trajectory._replace(reward=mean))
+
+
 def by_seat(seen: MAPPOData) -> MAPPOData:
     """What was seen by each seat alone, as [seat, time, copy, 1, ...]."""
     after, global_state, final = sets.steps_by_seat((seen.after, seen.global_state, seen.final))

@@ -296,13 +296,9 @@ class MAPPO(sets.SetLearner):
     ) -> tuple[MAPPOState, MAPPOBatch, dict[str, Float[Array, "set seat"]]]:
         """Sets with their statistics brought up to date, samples [set, row, ...] to learn from, and
         what is known before learning."""
-        if self.config.rewards == "team":
-            reward = jnp.mean(seen.trajectory.reward, axis=-1, keepdims=True)
-            reward = jnp.broadcast_to(reward, seen.trajectory.reward.shape)
-            seen = seen._replace(trajectory=seen.trajectory._replace(reward=reward))
+        seen = data.team_rewarded(seen) if self.config.rewards == "team" else seen
         by_set = data.by_seat(seen) if self.separate else jax.tree.map(lambda x: x[None], seen)
-        seats = np.array(self.active)
-        identity = learning.identity[0, seats]
+        identity = learning.identity[0, np.array(self.active)]
         identity = identity[:, None] if self.separate else identity[None]
         return sets.over_sets(self._prepare_set)(learning, by_set, identity)
 

@@ -9,7 +9,7 @@ inputs (`values`, `outputs`), weigh rewards in other ways (`advantages`), learn 
 (`PPOState.model`), or learn from samples of their own (`prepare`, `improve`, `loss_terms`).
 """
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -80,7 +80,11 @@ class PPO(sets.SetLearner):
     config: PPOConfig = eqx.field(static=True)
 
     meets_partners = True
-    training_only = ("actor_optimiser", "critic_optimiser", "model_optimiser")
+    training_only: ClassVar[tuple[str, ...]] = (
+        "actor_optimiser",
+        "critic_optimiser",
+        "model_optimiser",
+    )
 
     @property
     def declared_inputs(self) -> tuple[str, ...]:

@@ -49,10 +49,12 @@ class Copying(NextActions):
 def test_influence_is_the_mutual_information_on_average() -> None:
     """Who copies is influenced by -log pi(a); on the average of the policy that is its entropy,
     the mutual information of both actions. Who chooses at random is not influenced."""
-    model = Copying(2, 3, 2, 2, jax.random.key(0))
+    kind: Any = Copying
+    model = kind(2, 3, 2, 2, jax.random.key(0))
     policy = jnp.array([[0.25, 0.75], [0.25, 0.75], [0.5, 0.5]])
     action = jnp.array([0, 1, 0])
-    others = Next(*[jnp.zeros((3, 2), int)] * 2, counts=jnp.ones((3, 2), bool))
+    nothing = jnp.zeros((3, 2), int)
+    others = Next(nothing, nothing, jnp.ones((3, 2), bool))
     seen = ModelSamples(jnp.zeros((3, 2)), action, policy, others)
     found = influence(model, seen)
     np.testing.assert_allclose(found, -np.log([0.25, 0.75, 0.5]), rtol=1e-4)

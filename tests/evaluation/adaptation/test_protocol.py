@@ -232,7 +232,8 @@ def test_one_program_serves_all_units() -> None:
 
 def played_rewards(focal: str, against: list[str], game: Game, side: str) -> np.ndarray:
     config = AdaptConfig(steps=90, last=40, seeds=2, rollout=30)
-    return play_units(game, make_meeting(focal, against, game, config, side), config)[0].reward
+    played, _ = play_units(game, make_meeting(focal, against, game, config, side), config)
+    return np.asarray(played.reward)
 
 
 def test_a_focal_team_gets_what_the_other_side_loses() -> None:
@@ -265,6 +266,20 @@ def test_a_team_learns_in_each_of_its_seats(tmp_path: Path) -> None:
     meeting = make_meeting(str(tmp_path / "run"), ["evader"], game, config, "predators")
     assert [learner.active for learner in meeting.learners] == [(0,), (1,), (2,)]
     assert all(start is not None for start in meeting.starts)
+
+
+@pytest.mark.slow
+def test_a_team_stays_in_its_seats_where_seats_cannot_be_renumbered() -> None:
+    pytest.importorskip("jaxmarl")
+    game = coplay.make_game("jaxmarl:MPE_simple_tag_v3")
+    assert game.sides == ((0, 1, 2), (3,)) and game.side_names == ("adversaries", "agents")
+    config = AdaptConfig(steps=60, last=30, seeds=2, rollout=30)
+    meeting = make_meeting("random", ["random"] * 3, game, config, "agents")
+    assert meeting.places.focal == (3,) and not meeting.places.renumbers
+    rewards = play_units(game, meeting, config)[0].reward
+    assert rewards.shape == (2, 60) and (rewards < 0).any(), "what flees gets the wrong rewards"
+    with pytest.raises(UserError, match="takes all seats of its side"):
+        make_meeting("random", ["random"] * 3, game, config, "adversaries")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from coplay.algorithms.hop.learner import HOP
+from coplay.algorithms.hop_plus.learner import HopPlus
 from coplay.algorithms.mappo.hyper import HyperMAPPO
 from coplay.algorithms.ppo.learner import PPO
 from coplay.core.game import Game, Observation
@@ -216,6 +218,33 @@ class HalfGradient(PPO):
         shown = super().stages(key, state, trajectory, progress)
         terms, gradients = shown["loss"]
         return shown | {"loss": (terms, jax.tree.map(lambda x: x.at[0].multiply(0.5), gradients))}
+
+
+class HalfCodes(HopPlus):
+    """Half of what the first seat knows of others' goals reaches its policy when it learns."""
+
+    def _with_codes(self, goals, new):
+        own = super()._with_codes(goals, new)
+        half = own.observation.features.at[:, :, 0].multiply(0.5)
+        return own._replace(observation=own.observation._replace(features=half))
+
+
+class HalfHopPlusAdvantage(HopPlus):
+    """PPO inside of HOP+ halves the advantages of the first seat."""
+
+    @property
+    def _ppo(self):
+        mine = super()._ppo
+        fields = ("config", "shape", "game_seats", "seats", "active")
+        return HalfAdvantage(**{name: getattr(mine, name) for name in fields})
+
+
+class HalfReturns(HOP):
+    """The returns that the first seat's critic learns are half of what they should be."""
+
+    def _with_returns(self, critic, new, own, info, personas):
+        new, value = super()._with_returns(critic, new, own, info, personas)
+        return new._replace(target=new.target.at[:, 0].multiply(0.5)), value
 
 
 class HalfTeamAdvantage(HyperMAPPO):

@@ -9,6 +9,10 @@ import numpy as np
 import pytest
 
 from coplay import UserError
+from coplay.algorithms.hop.config import HOPConfig
+from coplay.algorithms.hop.learner import HOP
+from coplay.algorithms.hop_plus.config import HopPlusConfig
+from coplay.algorithms.hop_plus.learner import HopPlus
 from coplay.algorithms.mappo.config import HyperMAPPOConfig
 from coplay.algorithms.mappo.hyper import HyperMAPPO
 from coplay.algorithms.ppo.config import PPOConfig
@@ -176,6 +180,37 @@ def test_faults_of_a_learner_are_found_in_their_stage(
 def test_a_learner_that_shows_its_stages_has_them_named(kind: type, stage: str) -> None:
     fault = audited(kind, with_fields(PPOConfig(), TINY)).first_fault
     assert fault is not None and fault.stage == stage
+
+
+SEARCH = {"search.simulations": 2, "network.hidden": (4,)}
+HOP_SMALL = {"search.draws": 1, "replay.updates": 2, "replay.batch": 16, "replay.capacity": 160}
+PLUS_SMALL = {"recordings.samples": 0, "models.chunk_length": 5, "epochs": 1, "minibatches": 2}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "stage"), [(HOP, None), (planted.HalfReturns, "advantages")], ids=str
+)
+def test_hop_shows_its_stages(kind: type, stage: str | None) -> None:
+    audit = audited(kind, with_fields(HOPConfig(), SEARCH | HOP_SMALL))
+    assert (audit.first_fault and audit.first_fault.stage) == stage, audit.words
+    assert {check.stage for check in audit.checks} >= {"batch", "advantages", "loss", "update"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "stage"),
+    [
+        (HopPlus, None),
+        (planted.HalfCodes, "batch"),
+        (planted.HalfHopPlusAdvantage, "advantages"),
+    ],
+    ids=str,
+)
+def test_hop_plus_shows_its_stages(kind: type, stage: str | None) -> None:
+    audit = audited(kind, with_fields(HopPlusConfig(), SEARCH | PLUS_SMALL))
+    assert (audit.first_fault and audit.first_fault.stage) == stage, audit.words
+    assert {check.stage for check in audit.checks} >= {"batch", "advantages", "loss", "update"}
 
 
 @pytest.mark.slow

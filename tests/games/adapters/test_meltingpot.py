@@ -51,7 +51,7 @@ def test_views_rewards_and_ends(double: None) -> None:
     np.testing.assert_array_equal(views["player_0"]["features"], [0, -1000, 1])
     _, rewards, _, _, _ = env.step({"player_0": 3, "player_1": 5})
     assert rewards == {"player_0": 3.0, "player_1": 5.0}
-    ends = [course(env, seed) for seed in range(20)]
+    ends = [course(make("tiny"), seed) for seed in range(20)]
     # What ends by chance has ended; what reaches the last frame was cut.
     for seen, ended, cut in ends:
         assert ended != cut and cut == (len(seen) - 1 == meltingpot_double.FRAMES)
