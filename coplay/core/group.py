@@ -11,10 +11,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Key
+from jaxtyping import Array, Bool, Float, Integer, Key
 
 from coplay.core.game import Game, State
-from coplay.core.player import SEATS, Insight, Memory, Player, View
+from coplay.core.player import SEATS, Foreseen, Insight, Memory, Player, View
 
 
 class Group(eqx.Module):
@@ -81,6 +81,15 @@ class Group(eqx.Module):
             in_axes=(axis, 0, 0, 0),
             axis_name=SEATS,
         )(self.player, views, after, memory)
+
+    def foresee(
+        self, game: Game, views: View, actions: Integer[Array, "seat copy player"]
+    ) -> Foreseen | None:
+        """All seats of the group at once; every argument has the group's seat axis first."""
+        axis = None if self.shared else 0
+        return jax.vmap(
+            lambda player, view, done: player.foresee(game, view, done), in_axes=(axis, 0, 0)
+        )(self.player, views, actions)
 
     def insight(self, game: Game, views: View, memory: Memory) -> Insight | None:
         """All seats of the group at once; every argument has the group's seat axis first."""

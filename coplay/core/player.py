@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 import equinox as eqx
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
 
 from coplay.core.game import Game, Observation, State
 
@@ -86,6 +86,9 @@ class Insight(NamedTuple):
     value: [copy] what it expects to get from here on, discounted.
     plan: what its search found.
     figures: name -> [copy] other numbers worth a look, such as the length of a context.
+    context: [copy, number] what a hypernetwork makes weights from.
+    imagined: [copy, ahead, height, width, plane] the boards that a planner over its own model of
+        the world imagines, as it would see them, if it follows the path that it tried most.
 
         for step in coplay.episodes("stag-hunt", "runs/hop,ns,ns,nh"):
             print(step.insights[0].goal)  # what the first player believes of the others
@@ -97,6 +100,23 @@ class Insight(NamedTuple):
     value: Float[Array, "*batch copy"] | None = None
     plan: Plan | None = None
     figures: dict[str, Float[Array, "*batch copy"]] | None = None
+    context: Float[Array, "*batch copy number"] | None = None
+    imagined: Bool[Array, "*batch copy ahead height width plane"] | None = None
+
+
+class Foreseen(NamedTuple):
+    """What a player's model of the world says a joint action leads to.
+
+    board: [copy, height, width, plane] the probability that each thing will be in each cell, as the
+        player sees the board. likely: the same if everything most probable happens; zeros and ones.
+    reward: [copy] its own most probable reward. leaves: [copy] the probability that it is out of
+        the game afterwards.
+    """
+
+    board: Float[Array, "*batch copy height width plane"]
+    likely: Float[Array, "*batch copy height width plane"]
+    reward: Float[Array, "*batch copy"]
+    leaves: Float[Array, "*batch copy"]
 
 
 class Player(eqx.Module):
@@ -148,6 +168,15 @@ class Player(eqx.Module):
         """As `act` with the same key, and all that it thought."""
         logits, memory = self.act(game, key, view, memory)
         return logits, memory, self.insight(game, view, memory)
+
+    def foresee(
+        self, game: Game, view: View, actions: Integer[Array, "copy seat"]
+    ) -> Foreseen | None:
+        """What its own model of the world says a joint action leads to; None: it has no such model.
+
+        actions: of all seats, itself first.
+        """
+        return None
 
     def candidates(self, game: Game) -> Candidates | None:
         """What `Insight.belief` is about; None: it has no such beliefs."""

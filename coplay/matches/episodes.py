@@ -1,7 +1,7 @@
 """Episodes step by step: what everyone sees, does, gets, believes and predicts."""
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -15,8 +15,11 @@ from coplay.core.group import Group, explain_all, notice_all
 from coplay.core.player import Insight, Memory, View
 from coplay.core.trajectory import seat_keys, seat_uniforms
 from coplay.games.adapters.worker_game import WorkerGame
+from coplay.matches.foresight import Foresight, foresee_all
 from coplay.matches.rollout import Table, new_table, seat_views
 from coplay.nn import categorical
+
+T = TypeVar("T")
 
 
 class Step(NamedTuple):
@@ -29,7 +32,8 @@ class Step(NamedTuple):
     insights: [seat] what each player thought, see `Insight`; None for players that tell nothing.
     realised: [seat] the goal that each seat realised in the step, -1: none; None where the game
         declares no goals. events: [seat, event] what happened (`Game.events`), None likewise.
-    over: the episode ended in this step.
+    over: the episode ended in this step. foresights: [seat] what each player's model of the world
+        said of the step; None for players that have none.
     """
 
     episode: int
@@ -45,6 +49,7 @@ class Step(NamedTuple):
     after: State
     realised: Int[np.ndarray, " seat"] | None = None
     events: Float[np.ndarray, "seat event"] | None = None
+    foresights: Sequence[Foresight | None] = ()
 
 
 def play_steps(
@@ -148,6 +153,7 @@ def move(
         "rewards": outcome.reward,
         "alive": alive,
         "insights": thought.insights,
+        "foresights": foresee_all(game, groups, thought.views, state, action),
         "realised": None if goals is None else jax.vmap(goals.realised)(before, state)[0],
         "events": jax.vmap(game.events)(before, state)[0] if game.event_names else None,
         "over": over,
@@ -190,6 +196,7 @@ def shown_step(game: Game, groups: tuple[Group, ...], shown: dict[str, Any]) -> 
         state=state,
         views=views,
         insights=insights,
+        foresights=by_seat(game, groups, shown["foresights"]),
         over=bool(shown["over"][0]),
         after=following,
         realised=shown["realised"],
@@ -199,11 +206,11 @@ def shown_step(game: Game, groups: tuple[Group, ...], shown: dict[str, Any]) -> 
 
 
 def by_seat(
-    game: Game, groups: tuple[Group, ...], insights: tuple[Insight | None, ...]
-) -> list[Insight | None]:
+    game: Game, groups: tuple[Group, ...], thoughts: tuple[T | None, ...]
+) -> list[T | None]:
     """[seat] what each player thought, without the axis of copies; from what the groups gave."""
-    found: list[Insight | None] = [None] * game.seats
-    for group, thought in zip(groups, insights, strict=True):
+    found: list[T | None] = [None] * game.seats
+    for group, thought in zip(groups, thoughts, strict=True):
         for row, seat in enumerate(group.seats):
             found[seat] = _of(thought, row)
     return found

@@ -18,12 +18,16 @@ from coplay.core.goals import hindsight
 from coplay.core.group import group_players
 from coplay.core.player import Candidates, Insight, Plan, Player, View
 from coplay.matches.episodes import Step, play_steps
+from coplay.matches.foresight import Foresight
 from coplay.matches.plan_tree import merged_tree, principal_variation
+from coplay.matches.world_model_quality import FAULTS
 
 SCHEMA = 1
 """The version of the records."""
 DIGITS = 4
 """Digits after the point of recorded numbers."""
+LEAST_PROBABILITY = 0.005
+"""Of predicted boards, what is less probable is left out."""
 
 
 class EpisodeRecord(NamedTuple):
@@ -179,7 +183,23 @@ def _seat(game: Game, step: Step, seat: int, goal: int, full_trees: bool) -> dic
         record["events"] = np.flatnonzero(step.events[seat]).tolist()
     if insight is not None and insight.action is not None:
         record["surprise"] = _surprise(insight.action, step, seat)
+    if step.foresights and (foresight := step.foresights[seat]) is not None:
+        record["world"] = _foreseen(foresight)
     return record
+
+
+def _foreseen(foresight: Foresight) -> dict[str, Any]:
+    """What the model of the world said of a step, beside what came."""
+    board, reward, leaves = (np.asarray(foresight.foreseen[place]) for place in (0, 2, 3))
+    shown = np.where(board < LEAST_PROBABILITY, 0.0, board)
+    return {
+        "board": _planes(shown),
+        "true": _planes(np.asarray(foresight.came)),
+        "reward": _numbers(reward),
+        "leaves": _numbers(leaves),
+        "error": float(f"{float(foresight.error):.3g}"),
+        "impossible": [name for name, is_ in zip(FAULTS, foresight.impossible, strict=True) if is_],
+    }
 
 
 def thinking(
@@ -210,6 +230,11 @@ def _thought(insight: Insight, legal: np.ndarray, full_trees: bool) -> dict[str,
         found["predicted"] = _numbers(insight.action)
     if insight.plan is not None:
         found |= _planned(insight.plan, legal, full_trees)
+        if insight.imagined is not None:
+            ahead = zip(insight.imagined, found["variation"], strict=False)
+            found["imagined"] = [_planes(np.asarray(board)) for board, _ in ahead]
+    if insight.context is not None:
+        found["context"] = _numbers(insight.context)
     if insight.figures:
         found["figures"] = {name: _numbers(value) for name, value in insight.figures.items()}
     return found
@@ -245,8 +270,13 @@ def _view(view: View) -> dict[str, Any]:
     found: dict[str, Any] = {"features": _numbers(view.observation.features)}
     if planes.shape[-1]:
         found["size"] = list(planes.shape[:2])
-        found["planes"] = [_cells(planes[..., index]) for index in range(planes.shape[-1])]
+        found["planes"] = _planes(planes)
     return found
+
+
+def _planes(planes: np.ndarray) -> list[list[list[float]]]:
+    """Where each plane of [row, column, plane] is not 0."""
+    return [_cells(planes[..., index]) for index in range(planes.shape[-1])]
 
 
 def _cells(plane: np.ndarray) -> list[list[float]]:

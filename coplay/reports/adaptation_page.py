@@ -1,5 +1,6 @@
 """The page of an adaptation: how a player did among co-players it did not know."""
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,13 @@ def write_adaptation_page(
             ),
         ),
     ]
+    if parts[2]:  # it is a run, and not a scripted player
+        least = min(results, key=_least)
+        watch = ["coplay", "watch", player, "--against", str(least["against"])]
+        parts += [
+            page.heading("See what it believes, episode after episode"),
+            page.command_line(shlex.join([*watch, "--episodes", "20", "--out", "replay.html"])),
+        ]
     path = out / "index.html"
     page.write_page(path, f"Adaptation of {shown_in_line(player)}", parts)
     return path
@@ -73,6 +81,11 @@ def verdict(results: Sequence[dict[str, Any]]) -> str:
         f"Over {len(known)} sets of co-players it goes {100 * mean:.0f} % of the way from random "
         f"play to the best response. Worst: {_percent(worst)} among {set_name(worst['against'])}."
     )
+
+
+def _least(result: dict[str, Any]) -> float:
+    """By which the co-players are found with whom it does worst."""
+    return result["score"] if result["normalised"] is None else result["normalised"]
 
 
 def _percent(result: dict[str, Any]) -> str:

@@ -69,11 +69,12 @@ def _made_by() -> str:
     words = f"coplay {VERSION}"
     if (command := invocation()) is None:
         return heading("How it was made") + paragraph(f"From Python, with {words}.")
-    return (
-        heading("How it was made")
-        + f"<p><code>{html.escape(shown_in_line(command))}</code></p>"
-        + paragraph(f"With {words}.", "faint")
-    )
+    return heading("How it was made") + command_line(command) + paragraph(f"With {words}.", "faint")
+
+
+def command_line(command: str) -> str:
+    """A command as it is typed."""
+    return f"<p><code>{html.escape(shown_in_line(command))}</code></p>"
 
 
 def heading(text: str) -> str:

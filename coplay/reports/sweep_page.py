@@ -139,7 +139,8 @@ def _pictures(state: SweepState, folder: SweepFolder, done: Sequence[Trial]) -> 
             (
                 f"{one} and {other}",
                 draw_map(state, done, one, other),
-                f"{state.sweep.objective} over both fields, the mean over all other fields.",
+                f"{state.sweep.objective} over both fields, the mean over all other fields; dark "
+                "is better.",
             )
         )
     if curves := _curves(state, folder):
@@ -270,6 +271,7 @@ def draw_map(state: SweepState, done: Sequence[Trial], one: str, other: str) -> 
     rows, columns = (_known(state, done, path) for path in (one, other))
     figure, (axes,) = charts.panels(1, width=6.4, height=4.4)
     axes.grid(visible=False)
+    colours = "viridis" if state.sweep.minimise else "viridis_r"  # dark is better
     if len(rows) <= FEW and len(columns) <= FEW:
         cells = np.full((len(rows), len(columns)), np.nan)
         for (i, row), (j, column) in itertools.product(enumerate(rows), enumerate(columns)):
@@ -281,11 +283,11 @@ def draw_map(state: SweepState, done: Sequence[Trial], one: str, other: str) -> 
             ]
             if mine:
                 cells[i, j] = np.mean(np.array(mine, float))
-        drawn = axes.imshow(cells, cmap="viridis", aspect="auto", origin="lower")
-        middle = np.nanmean(cells)
+        drawn = axes.imshow(cells, cmap=colours, aspect="auto", origin="lower")
+        middle = (np.nanmin(cells) + np.nanmax(cells)) / 2
         for (i, j), value in np.ndenumerate(cells):
             if np.isfinite(value):
-                ink = "white" if value < middle else INK
+                ink = "white" if (value < middle) == state.sweep.minimise else INK
                 axes.annotate(f"{value:.3g}", (j, i), ha="center", va="center", color=ink)
         axes.set_yticks(range(len(rows)), rows)
         axes.set_xticks(range(len(columns)), columns)
@@ -294,7 +296,7 @@ def draw_map(state: SweepState, done: Sequence[Trial], one: str, other: str) -> 
         heights, row_marks = _axis(state, done, one)
         places, column_marks = _axis(state, done, other)
         values = np.array([trial.value for trial in done], float)
-        points = axes.scatter(places, heights, c=values, cmap="viridis", s=60)
+        points = axes.scatter(places, heights, c=values, cmap=colours, s=60)
         axes.set_yticks(*map(list, zip(*row_marks, strict=True)))
         axes.set_xticks(*map(list, zip(*column_marks, strict=True)))
         figure.colorbar(points, ax=axes, label=state.sweep.objective)

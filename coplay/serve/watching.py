@@ -12,13 +12,13 @@ import anyio
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from coplay.core.reading import shown_in_line
 from coplay.reports.page import web_text
-from coplay.serve.folder import file_response, inside
+from coplay.serve.folder import address_of, file_response, inside
 from coplay.serve.hub import Hub, Watching
 
 MOST_WATCHERS = 200
@@ -41,6 +41,8 @@ def watching_app(root: Path) -> Starlette:
     async def run(request: Request) -> Response:
         name = request.path_params["name"]
         if name and not name.endswith("/"):
+            if (inside(root, name) / "config.json").is_file():
+                return RedirectResponse(f"{address_of(name)}/", 307)
             return file_response(root, name)
         folder = inside(root, name[:-1]) if name else root
         if not (folder / "config.json").is_file():

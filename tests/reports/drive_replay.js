@@ -20,6 +20,13 @@
   await new Promise((done) => setTimeout(done, 100)); // the event of unfolding comes later
   told.tree = tree.textContent;
   told.open = tree.open;
+  told.imagined = document.querySelectorAll("#imagined .pair").length;
+  told.plans = words("#imagined");
+  [told.predicted, told.came] = [...document.querySelectorAll("#world .planes-board")].map((one) =>
+    one.querySelectorAll("g[opacity]").length);
+  told.facts = words("#world table");
+  told.context = document.querySelectorAll("#context svg.chart rect[opacity]").length;
+  told.columns = Number(find(".time").max);
   find('.board [data-seat="1"]').dispatchEvent(new MouseEvent("click", { bubbles: true }));
   told.scripted = [...document.querySelectorAll("#cards .card")].map((card) => card.id);
   find('.seats [data-seat="0"]').click();

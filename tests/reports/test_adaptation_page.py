@@ -29,6 +29,10 @@ def test_figures_first_then_tables_then_the_command(
     page = path.read_text()
     assert page.index("verdict") < page.index("data:image/png") < page.index("<table>")
     assert page.index("<table>") < page.index("coplay adapt runs/hop --suite")
+    assert (
+        page.index("<table>") < page.index("coplay watch runs/hop --against")
+        and "ns,&quot;" in page
+    )
 
 
 def test_the_verdict_is_a_sentence() -> None:

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 import coplay
-from coplay.core.player import Candidates, Plan, SearchTrees
+from coplay.core.player import Candidates, Foreseen, Plan, SearchTrees
 
 
 class Thinker(coplay.Player):
@@ -16,6 +16,12 @@ class Thinker(coplay.Player):
     def explain(self, game, key, view, memory):
         logits, memory = self.act(game, key, view, memory)
         return logits, memory, thought(game, view)
+
+    def foresee(self, game, view, actions):
+        """That everybody stays, half-heartedly."""
+        planes = view.observation.planes.astype(jnp.float32)
+        copies = planes.shape[0]
+        return Foreseen(planes / 2, planes, jnp.full(copies, 0.25), jnp.full(copies, 0.125))
 
     def candidates(self, game):
         codes = jnp.array([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.5, 0.0]])
@@ -35,6 +41,8 @@ def thought(game, view) -> coplay.Insight:
         value=2.0 - 0.1 * view.time,
         plan=plan(copies, game.actions),
         figures={"<i>drift": jnp.sin(view.time / 3.0)},
+        context=jnp.stack([jnp.sin(view.time / 3.0), jnp.cos(view.time / 3.0)], axis=-1),
+        imagined=jnp.repeat(view.observation.planes[:, None] != 0, 3, axis=1),
     )
 
 

@@ -27,6 +27,8 @@ def test_pages_and_files(client: TestClient) -> None:
         page = client.get(address)
         assert page.status_code == 200 and "<script>alert" not in page.text
         assert "script-src 'self';" in page.headers["content-security-policy"]
+    typed = client.get("/run/%3Cscript%3Ealert(1)%3C", follow_redirects=False)
+    assert typed.headers["location"] == "/run/%3Cscript%3Ealert%281%29%3C/"
     replay = client.get("/run/%3Cscript%3Ealert(1)%3C/replay.html")
     assert replay.text == "<p>a replay"
     assert replay.headers["content-security-policy"].startswith("sandbox allow-scripts;")

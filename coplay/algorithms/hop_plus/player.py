@@ -6,19 +6,32 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Integer, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
 
 from coplay.algorithms.hop_plus.config import HopPlusConfig
 from coplay.core.game import Game, State, require_horizon
-from coplay.core.player import SEATS, Candidates, Insight, Memory, Plan, Player, View
+from coplay.core.player import (
+    SEATS,
+    Candidates,
+    Foreseen,
+    Insight,
+    Memory,
+    Plan,
+    Player,
+    View,
+)
 from coplay.models.code_simulator import CodeSimulator, with_codes
 from coplay.models.goal_codes import GoalModel
 from coplay.models.goal_inference import Code, Prototypes
-from coplay.models.world_model import WorldModel
-from coplay.models.world_model_game import ImaginedGame, imagined_state
+from coplay.models.world_model import WorldModel, expected_board, likely_board
+from coplay.models.world_model_game import ImaginedGame, ImaginedState, imagined_state
 from coplay.nn import categorical
 from coplay.nn.networks import Network, flatten
+from coplay.search.principal import principal_path
 from coplay.search.root import boltzmann, for_each_draw, plan_of, search_trees
+
+AHEAD = 4
+"""How many boards of its plan a planner over the world model tells."""
 
 
 class HopPlusMemory(NamedTuple):
@@ -198,10 +211,52 @@ class HopPlusPlayer(Player):
         if self.candidates(game) is not None:
             assert isinstance(inference, Prototypes)
             belief = inference.weights(memory.goals[:, 1:])
+        imagined = None
+        if plan is not None and self.config.plan_over == "model":
+            imagined = self.imagine(game, view, memory, principal_path(plan.trees, AHEAD))
         insight = self.insight(game, view, memory)._replace(
-            belief=belief, value=self.critic(self.situation(game, view, memory))[..., 0], plan=plan
+            belief=belief,
+            value=self.critic(self.situation(game, view, memory))[..., 0],
+            plan=plan,
+            imagined=imagined,
         )
         return logits, memory, insight
+
+    def imagine(
+        self, game: Game, view: View, memory: HopPlusMemory, path: Int[Array, "copy ahead"]
+    ) -> Bool[Array, "copy ahead height width plane"]:
+        """The boards that the world model makes of own actions, if all others do what is most
+        probable by the opponent model with the inferred codes."""
+        assert self.world is not None
+        playing = ImaginedGame(self.world, require_horizon(game))
+        keys = jax.random.split(jax.random.key(0), len(path))  # steps of the model draw nothing
+
+        def step(
+            state: ImaginedState, mine: Int[Array, " copy"]
+        ) -> tuple[ImaginedState, Bool[Array, "copy height width plane"]]:
+            others = jax.tree.map(lambda x: x[:, 1:], jax.vmap(playing.observe)(state))
+            seen = self.goals.see(others)
+            log_policy = self.goals.predict_actions(seen, memory.z[:, 1:], others.legal)
+            joint = jnp.concatenate([mine[:, None], jnp.argmax(log_policy, axis=-1)], axis=1)
+            state = jax.vmap(playing.step)(keys, state, joint)[0]
+            return state, state.planes
+
+        start = jax.vmap(imagined_state, in_axes=(None, 0))(game, view.state)
+        return jnp.moveaxis(jax.lax.scan(step, start, jnp.maximum(path.T, 0))[1], 0, 1)
+
+    def foresee(
+        self, game: Game, view: View, actions: Integer[Array, "copy seat"]
+    ) -> Foreseen | None:
+        if self.world is None:
+            return None
+        planes = view.observation.planes.astype(jnp.float32)
+        prediction = self.world(planes, actions)
+        return Foreseen(
+            expected_board(planes, prediction),
+            likely_board(planes, prediction),
+            self.world.likely_reward(prediction),
+            jax.nn.sigmoid(prediction.leaves),
+        )
 
     def candidates(self, game: Game) -> Candidates | None:
         """The prototypes, if codes are inferred by them."""

@@ -164,8 +164,8 @@ class MAPPOPlayer(Player):
     def explain(
         self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
     ) -> tuple[Float[Array, "copy action"], Memory, Insight | None]:
-        """Of a hypernetwork: how long the context is, how far it moved since the last step of the
-        episode, and how long the increment of the weights is."""
+        """Of a hypernetwork: the context, how long it is, how far it moved since the last step of
+        the episode, and how long the increment of the weights is."""
         logits, after = self.act(game, key, view, memory)
         if self.hyper is None:
             return logits, after, None
@@ -178,7 +178,7 @@ class MAPPOPlayer(Player):
         if heads is not None:
             length = jnp.sqrt(squared_length(heads.products(heads), after.latent))
             figures["‖Δθ‖ of the actor"] = length
-        return logits, after, Insight(figures=figures)
+        return logits, after, Insight(figures=figures, context=after.latent)
 
     def record(self, memory: Memory) -> MAPPOMemory | None:
         """All that it remembers, if it learns: learning begins in the midst of rollouts."""

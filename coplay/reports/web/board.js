@@ -136,3 +136,53 @@ function drawVariation(sheet, replay, board, { seat, record }) {
     fill: still ? "none" : "var(--plan)", stroke: "var(--plan)", "stroke-width": 0.05 })));
   sheet.append(drawn);
 }
+
+// A board as a seat sees it, from planes of [row, column, probability]: players as discs, the rest as
+// the game draws it, else as a letter. What is less probable is fainter.
+function planesBoard(replay, seat, [rows, columns], planes, label) {
+  const seats = replay.seats.length, edge = 0.06;
+  const sheet = svg("svg", { role: "img", "aria-label": label, class: "planes-board",
+    viewBox: `${-edge} ${-edge} ${columns + 2 * edge} ${rows + 2 * edge}` });
+  let lines = "";
+  for (let x = 1; x < columns; x++) lines += `M${x} 0V${rows}`;
+  for (let y = 1; y < rows; y++) lines += `M0 ${y}H${columns}`;
+  sheet.append(svg("rect", { x: 0, y: 0, width: columns, height: rows, fill: "var(--floor)",
+    stroke: "var(--wall)", "stroke-width": 0.05 }),
+  svg("path", { d: lines, stroke: "var(--grid)", "stroke-width": 0.03 }));
+  // Things lie below players.
+  for (let index = planes.length - 1; index >= 0; index--) {
+    for (const [row, column, p = 1] of planes[index]) {
+      const mark = index < seats
+        ? playerMark(replay, (seat + index) % seats)
+        : thingMark(replay, replay.planes[index] ?? "?", index - seats);
+      sheet.append(svg("g", { transform: `translate(${column + 0.5} ${row + 0.5})`,
+        opacity: Math.max(0, Math.min(1, p)) }, mark, svg("title", {},
+        `${replay.planes[index] ?? index}: ${number(p)}`)));
+    }
+  }
+  return sheet;
+}
+
+function playerMark(replay, seat) {
+  const { colour } = replay.seats[seat];
+  return svg("g", {}, svg("circle", { r: 0.34, fill: colour, stroke: "var(--card)",
+    "stroke-width": 0.03 }), svg("text", { y: 0.15, "text-anchor": "middle", "font-size": 0.42,
+    "font-weight": 700, fill: inkOn(colour) }, String(seat)));
+}
+
+function thingMark(replay, plane, index) {
+  if (plane === "walls") {
+    return svg("rect", { x: -0.5, y: -0.5, width: 1, height: 1, fill: "var(--wall)" });
+  }
+  const stem = plane.replace(/s$/, "");
+  const look = Object.keys(replay.icons).find((name) => name.replace(/_icon$/, "") === stem);
+  if (look) {
+    const thing = svg("g", { transform: "scale(0.8)" });
+    for (const child of iconOf(replay, look).childNodes) thing.append(child.cloneNode(true));
+    return thing;
+  }
+  const colour = candidateColour(index);
+  return svg("g", {}, svg("rect", { x: -0.3, y: -0.3, width: 0.6, height: 0.6, rx: 0.1, fill: colour }),
+    svg("text", { y: 0.15, "text-anchor": "middle", "font-size": 0.42, fill: inkOn(colour) },
+      plane.slice(0, 1)));
+}

@@ -7,7 +7,7 @@ function panels(replay, view) {
     const words = `Seat ${view.seat} has left the game.`;
     return [html("section", { class: "card" }, html("p", {}, words))];
   }
-  const made = [beliefs, predictions, plan, policy, ownView].map((panel) => panel(replay, view));
+  const made = [beliefs, predictions, plan, imagined, world, policy, context, ownView].map((panel) => panel(replay, view));
   return made.filter((panel) => panel !== null);
 }
 
@@ -150,6 +150,82 @@ function branch(replay, [action, visits, q, prior, below]) {
     html("span", { class: "faint" }, ` ${visits} visits · Q ${number(q)} · prior ${number(prior)}`));
   if (!below.length) return html("div", { class: "leaf" }, words);
   return html("details", {}, html("summary", {}, words), below.map((node) => branch(replay, node)));
+}
+
+// The boards that a planner over its world model imagines, over those that came.
+function imagined(replay, view) {
+  const boards = view.record.imagined, shape = view.record.view?.size;
+  if (!boards?.length || !shape) return null;
+  const rows = boards.map((planes, index) => {
+    const later = view.later[index + 1]?.seats[view.seat].view?.planes;
+    const right = later && JSON.stringify(planes) === JSON.stringify(later);
+    return html("div", { class: "pair" },
+      html("p", {}, `in ${index + 1}: ${replay.actions[view.record.variation[index]]}`,
+        later ? html("span", { class: "faint" }, right ? " as it came" : " it came otherwise") : null),
+      planesBoard(replay, view.seat, shape, planes, "imagined board"),
+      later ? planesBoard(replay, view.seat, shape, later, "true board")
+        : html("p", { class: "faint" }, "did not come: the episode was over, or it had left"));
+  });
+  return card("imagined", "Imagined boards", html("div", { class: "pairs" }, rows),
+    html("p", { class: "faint" }, "Above: what its world model makes of the plan, if the others do " +
+      "what is most probable. Below: what came."));
+}
+
+// What the world model said of the step that was then played.
+function world(replay, view) {
+  const found = view.record.world, shape = view.record.view?.size;
+  if (!found || !shape) return null;
+  const errors = view.timeline.map((one) => one.seats[view.seat].world?.error ?? null);
+  const faults = view.timeline.map((one) =>
+    (one.seats[view.seat].world?.impossible.length ? "var(--mark)" : null));
+  const fact = (name, words) => html("tr", {}, html("th", { scope: "row" }, name),
+    html("td", {}, words));
+  const leaves = view.later[1] ? !view.later[1].seats[view.seat].alive : null;
+  return card("world", "World model",
+    html("div", { class: "pairs" },
+      html("div", { class: "pair" }, html("p", {}, "predicted, as probable as it is dark"),
+        planesBoard(replay, view.seat, shape, found.board, "predicted board")),
+      html("div", { class: "pair" }, html("p", {}, "what came"),
+        planesBoard(replay, view.seat, shape, found.true, "true board"))),
+    html("table", { class: "facts" },
+      fact("reward", `${number(found.reward)} predicted, ${number(view.record.reward)} came`),
+      fact("it leaves", `${number(found.leaves)} predicted` +
+        (leaves === null ? "" : leaves ? ", it left" : ", it stayed")),
+      found.impossible.length ? fact("impossible", found.impossible.join(", ")) : null),
+    html("h3", {}, "Squared error ", html("span", { class: "faint" }, found.error.toExponential(1))),
+    curve({ label: "error of the world model over the steps", at: view.at, low: 0,
+      high: Math.max(1e-6, ...errors.filter((one) => one !== null)),
+      series: [{ label: "error", colour: replay.seats[view.seat].colour, dash: null, values: errors }],
+      strip: faults.some((one) => one) ? faults : null, breaks: view.breaks, pick: view.pick }),
+    html("p", { class: "faint" }, "The next board, from what everybody then did. " +
+      (faults.some((one) => one) ? "Strip: the most probable board cannot happen." : "")));
+}
+
+// What a hypernetwork makes weights from: a line of cells for each number, a column for each step.
+function context(replay, view) {
+  const now = view.record.context;
+  if (!now) return null;
+  const columns = view.timeline.map((one) => one.seats[view.seat].context ?? null);
+  const reach = Math.max(1e-9, ...columns.flat().map((value) => Math.abs(value ?? 0)));
+  const width = 320, height = 8 * now.length, wide = width / Math.max(2, columns.length);
+  const drawn = svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "chart", role: "img",
+    preserveAspectRatio: "none", style: `height: ${height}px`,
+    "aria-label": "the context over the steps" });
+  columns.forEach((values, step) => (values ?? []).forEach((value, row) => drawn.append(
+    svg("rect", { x: step * wide, y: 8 * row, width: wide, height: 7,
+      fill: value < 0 ? "var(--less)" : "var(--more)", opacity: Math.abs(value) / reach }))));
+  if (view.at >= 0) {
+    drawn.append(svg("rect", { x: view.at * wide, y: 0, width: wide, height, fill: "none",
+      stroke: "var(--ink)", "stroke-width": 1, "vector-effect": "non-scaling-stroke" }));
+  }
+  drawn.addEventListener("click", (event) => {
+    const box = drawn.getBoundingClientRect();
+    const step = Math.floor(((event.clientX - box.left) / box.width) * width / wide);
+    view.pick(Math.max(0, Math.min(columns.length - 1, step)));
+  });
+  return card("context", "Context", drawn, html("p", { class: "numbers" }, now.map((value) =>
+    number(value)).join(" ")), html("p", { class: "faint" }, `A line for each number, a column for ` +
+    `each step: blue above 0, orange below, full at ±${shortNumber(reach)}.`));
 }
 
 function policy(replay, view) {

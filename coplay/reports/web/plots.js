@@ -38,6 +38,7 @@ class Plot {
     this.at = html("span", { class: "at", "aria-live": "polite" });
     this.legend = html("div", { class: "legend" });
     this.canvas = html("div", { class: "canvas", tabindex: 0, role: "group",
+      style: `min-height: ${height}px`,
       "aria-label": `${title}: curves over the steps; left and right arrows show the numbers` });
     this.canvas.addEventListener("keydown", (event) => this.key(event));
     this.canvas.addEventListener("blur", () => this.chart?.setCursor({ left: -10, top: -10 }));
@@ -74,7 +75,13 @@ class Plot {
     const width = Math.floor(this.canvas.clientWidth);
     if (width < 50 || !this.series) return;
     if (this.chart) this.chart.setSize({ width, height: this.height });
-    else this.chart = new uPlot(this.options(width), this.columns(), this.canvas);
+    else drawSoon(this);
+  }
+
+  // Draw for the first time.
+  begin() {
+    const width = Math.floor(this.canvas.clientWidth);
+    if (width >= 50 && !this.chart) this.chart = new uPlot(this.options(width), this.columns(), this.canvas);
   }
 
   options(width) {
@@ -166,6 +173,23 @@ class Plot {
 }
 
 const PLOTS = new Set();
+
+// Plots are drawn one after the other, the uppermost first, each in a task of its own: a page of many
+// curves shows its first ones at once and can be used while the others come.
+const WAITING = new Set();
+
+function drawSoon(plot) {
+  if (!WAITING.size) setTimeout(drawNext);
+  WAITING.add(plot);
+}
+
+function drawNext() {
+  const [first] = [...WAITING].sort((one, other) =>
+    one.canvas.getBoundingClientRect().top - other.canvas.getBoundingClientRect().top);
+  WAITING.delete(first);
+  first.begin();
+  if (WAITING.size) setTimeout(drawNext);
+}
 
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
   for (const plot of PLOTS) plot.chart?.redraw(false);

@@ -11,8 +11,7 @@ function start(replay) {
   // More surprising than to somebody who expects every action alike.
   replay.surprising = Math.log(replay.actions.length);
   const thinks = replay.seats.findIndex((_, seat) =>
-    replay.episodes.some((episode) => episode.steps.some((step) => step.seats[seat].predicted ||
-      step.seats[seat].belief || step.seats[seat].q)));
+    ["predicted", "belief", "q", "context"].some((part) => tells(replay, seat, part)));
   const shown = { episode: 0, at: 0, seat: Math.max(0, thinks), timer: null, speed: 2,
     predictions: true, plan: true, all: false, open: new Set() };
   const page = document.getElementById("replay");
@@ -20,6 +19,12 @@ function start(replay) {
   page.append(parts.title, html("div", { class: "columns" }, parts.stage, parts.cards));
   document.addEventListener("keydown", (event) => onKey(event, replay, shown, parts));
   draw(replay, shown, parts);
+}
+
+// Whether a seat ever tells a part of what it thinks.
+function tells(replay, seat, part) {
+  return replay.episodes.some((episode) =>
+    episode.steps.some((step) => step.seats[seat][part] !== undefined));
 }
 
 // --- the parts that stay --------------------------------------------------------------------------
@@ -53,9 +58,11 @@ function frame(replay, shown, redraw) {
     shown.at = 0;
     redraw();
   });
+  const anyone = (part) => replay.seats.some((_, seat) => tells(replay, seat, part));
   const options = html("div", { class: "controls" },
     html("label", {}, "episode", parts.episode),
-    check("predictions", shown, "predictions", redraw), check("plan", shown, "plan", redraw),
+    anyone("predicted") ? check("predictions", shown, "predictions", redraw) : null,
+    anyone("variation") ? check("plan", shown, "plan", redraw) : null,
     replay.episodes.length > 1 ? check("curves over all episodes", shown, "all", redraw) : null);
   parts.stage = html("div", { class: "stage" },
     html("div", { class: "card" }, parts.board, parts.marks, parts.time, buttons, parts.clock, options),
@@ -187,6 +194,7 @@ function viewOf(replay, shown, record, step, redraw) {
   const breaks = places.flatMap(([, at], index) => (at === 0 && index > 0 ? [index] : []));
   return {
     seat: shown.seat, record, step, breaks, open: shown.open,
+    later: replay.episodes[shown.episode].steps.slice(shown.at),
     timeline: places.map(([episode, at]) => replay.episodes[episode].steps[at]),
     at: places.findIndex(([episode, at]) => episode === shown.episode && at === shown.at),
     pick: (index) => { [shown.episode, shown.at] = places[index]; redraw(); },

@@ -292,7 +292,7 @@ function thoughts() {
     return [html("section", { class: "card" }, html("p", {}, "Click on another player to see its thoughts."))];
   }
   const view = { seat: seen, record: step.seats[seen], step, breaks: [], open: shown.open,
-    timeline: episode.steps, at, pick: () => {},
+    timeline: episode.steps, later: episode.steps.slice(at), at, pick: () => {},
     remember: (name, open) => { if (open) shown.open.add(name); else shown.open.delete(name); } };
   const who = html("section", { class: "card", id: "who" }, html("h2", { style: "display: flex; gap: 0.4rem" },
     disc(seen, game.seats[seen].colour), `Seat ${seen}: ${game.seats[seen].player}`));
