@@ -33,7 +33,13 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     given = parser.parse_args()
     game = make_game("stag-hunt")
-    learner = HOP(HOPConfig(), view_shape(game), game.seats, seats=(0,), active=(0,))
+    learner = HOP(
+        config=HOPConfig(),
+        shape=view_shape(game),
+        game_seats=game.seats,
+        seats=(0,),
+        active=(0,),
+    )
     state = jax.jit(lambda: learner.init(jax.random.key(0), jnp.arange(game.seats)))()
     players = [learner.player(state, 0), *(make_player(name, game) for name in OTHERS)]
     groups = group_players(players)
@@ -63,9 +69,9 @@ def main() -> None:
     labels = ["hop", *OTHERS]
     episodes = record_episodes(game, players, given.episodes, 0)
     page = Replay(game, labels, describe(game, players, labels, 0), episodes).page()
-    steps = sum(len(episode.steps) for episode in episodes)
+    total = sum(len(episode.steps) for episode in episodes)
     print(
-        f"{given.episodes} episodes, {steps} steps: the page has {len(page.encode()) / 1e6:.2f} MB"
+        f"{given.episodes} episodes, {total} steps: the page has {len(page.encode()) / 1e6:.2f} MB"
     )
 
 

@@ -127,7 +127,7 @@ def test_contexts_are_those_that_make_the_weights() -> None:
         assert figures["length of the context"] == pytest.approx(np.linalg.norm(context), abs=1e-3)
         moved = 0.0 if before is None else np.linalg.norm(context - before)
         assert figures["drift of the context"] == pytest.approx(moved, abs=1e-3)
-        heads = players[0].hyper.heads  # type: ignore[union-attr]
+        heads = players[0].hyper.heads  # type: ignore[attr-defined]
         added = [np.tensordot(context, np.asarray(x), 1).ravel() for x in jax.tree.leaves(heads)]
         length = np.linalg.norm(np.concatenate(added))
         assert figures["‖Δθ‖ of the actor"] == pytest.approx(length, rel=1e-2)
