@@ -49,7 +49,8 @@ def write_adaptation_page(
             ),
         ),
     ]
-    if parts[2]:  # it is a run, and not a scripted player
+    # A run, and not a scripted player; co-players on sides have no short form.
+    if parts[2] and not first.get("side"):
         least = min(results, key=_least)
         watch = ["coplay", "watch", player, "--against", str(least["against"])]
         parts += [
