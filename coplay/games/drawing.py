@@ -75,7 +75,8 @@ def _font(size: int, bold: bool) -> ImageFont.FreeTypeFont:
     import matplotlib
 
     name = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
-    return ImageFont.truetype(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / name, size)
+    path = Path(matplotlib.get_data_path()) / "fonts" / "ttf" / name
+    return ImageFont.truetype(str(path), size)  # Pillow 10.0 takes no Path
 
 
 class Pen:
