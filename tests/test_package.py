@@ -82,6 +82,7 @@ def run_pip(python: Path, *arguments: str) -> None:
         [python, "-m", "pip", *arguments, "--constraint", HOME / "constraints.txt"],
         capture_output=True,
         text=True,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
     )
     words = result.stdout + result.stderr
     if result.returncode and any(word in words for word in UNREACHABLE):

@@ -253,7 +253,9 @@ def _with_palette(frames: Sequence[np.ndarray]) -> list[Image.Image]:
         times = np.ceil(np.sqrt(counts[rest])).astype(int)
         row = Image.fromarray(np.repeat(colour[rest], times, axis=0)[None])
         blended = row.quantize(size - exact, method=Image.Quantize.MEDIANCUT).getpalette()
-        palette = np.concatenate([colour[common], np.array(blended, np.uint8).reshape(-1, 3)])
+        # Pillow 10.0 fills them up to 256.
+        median_cut = np.array(blended, np.uint8).reshape(-1, 3)[: size - exact]
+        palette = np.concatenate([colour[common], median_cut])
     # Pillow's own search for the nearest entry is coarse and misses exact ones.
     nearest = np.concatenate(
         [
