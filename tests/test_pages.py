@@ -164,6 +164,7 @@ def test_lines_are_short() -> None:
 
 def test_words_are_spelled_right(tmp_path: Path) -> None:
     """Pages, the package with its docstrings, examples and tools."""
+    pytest.importorskip("codespell_lib")
     for page in docs_pages():
         if page.suffix == ".ipynb":  # outputs are no words
             (tmp_path / f"{page.stem}.md").write_text(text_of(page))
