@@ -50,7 +50,10 @@ class Goals(eqx.Module):
         realised: Int[Array, "*batch"],
     ) -> Float[Array, "*batch"]:
         """What a step was worth to players with these drives (-1: none), who got `reward` and
-        realised these candidates in it."""
+        realised these candidates in it.
+
+        In a whole episode no drive may count for more than the reward: searches take the value of a
+        position by a drive as a bound from below (`personas.guide_search`)."""
         return reward
 
     def features(self, state: Any) -> Float[Array, "seat goal feature"]:

@@ -226,7 +226,10 @@ class SnowdriftGoals(ThingGoals):
         reward: Float[Array, "*batch"],
         realised: Int[Array, "*batch"],
     ) -> Float[Array, "*batch"]:
-        """Cleaning: every drift removed by oneself counts, nothing else. No work: a removal by
-        oneself brings nothing but its cost."""
-        mine = jnp.where(realised >= 0, self.game.config.reward, 0.0)
-        return jnp.where(persona == 0, mine, jnp.where(persona == 1, reward - mine, reward))
+        """Cleaning: only steps in which it removes a drift itself count, with their cost. No work:
+        a removal by oneself brings nothing but its cost. Neither counts for more than the game
+        gives, so a player that follows a persona gets no less than the persona expects."""
+        mine = realised >= 0
+        without = reward - jnp.where(mine, self.game.config.reward, 0.0)
+        cleaning = jnp.where(mine, reward, 0.0)
+        return jnp.where(persona == 0, cleaning, jnp.where(persona == 1, without, reward))

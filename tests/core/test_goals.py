@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from coplay.core.goals import hindsight, restricted
+from coplay.games.registry import game_parts
 from coplay.games.snowdrift import REMOVE, Snowdrift, SnowdriftConfig
 from coplay.games.stag_hunt import HUNT_HARE, HUNT_STAG, STAY, StagHunt, StagHuntConfig
 
@@ -126,3 +127,35 @@ def test_snowdrift_prior_from_how_many_are_removed(
 def test_weight_that_is_gone_leaves_the_open_candidates_even() -> None:
     prior = restricted(jnp.array([0.0, 1.0, 0.0]), jnp.array([True, False, True]))
     np.testing.assert_allclose(prior, [0.5, 0, 0.5])
+
+
+@pytest.mark.parametrize("name", ["stag-hunt", "snowdrift", "coin-game"])
+def test_no_persona_expects_more_than_the_game_gives(name: str) -> None:
+    """Searches take values by personas as bounds from below."""
+    kind, make = game_parts(name)
+    game = make(kind())
+    personas = jnp.arange(len(game.goals.personas))
+
+    @jax.jit
+    def play(key: Any) -> Any:
+        def step(state: Any, key: Any) -> Any:
+            legal = game.observe(state).legal
+            act_key, step_key = jax.random.split(key)
+            actions = jax.random.categorical(act_key, jnp.where(legal, 0.0, -jnp.inf))
+            after, outcome = game.step(step_key, state, actions)
+            realised = game.goals.realised(state, after)
+            worth = jax.vmap(game.goals.persona_reward, (0, None, None))(
+                jnp.broadcast_to(personas[:, None], (len(personas), game.seats)),
+                outcome.reward,
+                realised,
+            )
+            return after, (outcome.reward - worth, realised >= 0)
+
+        first_key, key = jax.random.split(key)
+        left_out, realised = jax.lax.scan(step, game.reset(first_key), jax.random.split(key, 40))[1]
+        return jnp.sum(left_out, axis=0), jnp.sum(realised)
+
+    left_out, realised = jax.vmap(play)(jax.random.split(KEY, 64))
+    assert realised.sum() > 20, "random play realises some goals"
+    assert (np.asarray(left_out) > -1e-5).all()
+    assert (np.asarray(left_out) > 0.5).any(axis=(0, 2)).all(), "each leaves something out"
