@@ -47,7 +47,7 @@ def deciding(game: Game, config: HOPConfig) -> list[Work]:
     amount = COPIES * STEPS * game.seats
     return [
         Work(name, "decisions", amount, play, (game, state, table, key)),
-        Work("simulated steps alone", "decisions", amount, alone, (game, setting)),
+        Work("limit: simulated steps, no tree", "decisions", amount, alone, (game, setting)),
     ]
 
 
@@ -59,7 +59,7 @@ def in_simulations(rows: list[dict[str, Any]], config: HOPConfig) -> list[dict[s
         | {
             "counted": "simulations",
             "per_second": row["per_second"] * each,
-            "limit": row["limit"] * each,
+            "beside_per_second": row["beside_per_second"] * each,
         }
         for row in rows
     ]

@@ -1,4 +1,4 @@
-"""JaxMARL's environments stepped as our games, beside JaxMARL's own stepping as the limit."""
+"""JaxMARL's environments stepped as our games, beside JaxMARL's own stepping."""
 
 from typing import Any
 
@@ -64,5 +64,5 @@ def jaxmarl_stepping(name: str) -> list[Work]:
     title, amount = f"random players in {name}, {COPIES} copies", COPIES * STEPS
     return [
         Work(title, "game steps", amount, ours, (game, table, key)),
-        Work(f"JaxMARL's own: {title}", "game steps", amount, theirs, (seen, states, key)),
+        Work("JaxMARL's own stepping", "game steps", amount, theirs, (seen, states, key)),
     ]

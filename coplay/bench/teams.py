@@ -41,7 +41,7 @@ MIRRORED: dict[str, Any] = {
 
 def team_training(name: str, copies: int) -> list[Work]:
     """HyperMAPPO, recurrent MAPPO with whole rollouts and with chunks of them, and feed-forward
-    MAPPO, all on the same game; the last is the limit of the others."""
+    MAPPO, all on the same game; the last stands beside the others."""
     game = make_game(name)
     plain = with_fields(MAPPOConfig(), MIRRORED)
     recurrent = with_fields(plain, {"memory.kind": "gru"})

@@ -48,15 +48,16 @@ def worker_rows(repeats: int) -> list[dict[str, Any]]:
             ours.append(middle - begun)
             plain.append(time.perf_counter() - middle)
     env.close()
-    seconds, limit = (statistics.median(times[1:]) for times in (ours, plain))  # warmed up
+    seconds, plainly = (statistics.median(times[1:]) for times in (ours, plain))  # warmed up
     workers = min(cores(), COPIES)
     return [
         {
-            "what": f"{MODULE}, random players, {workers} workers; limit: a plain loop",
+            "what": f"{MODULE}, random players, {workers} workers",
             "board": "",
             "counted": "game steps",
             "per_second": COPIES * STEPS / seconds,
-            "limit": COPIES * STEPS / limit,
+            "beside": "a plain loop",
+            "beside_per_second": COPIES * STEPS / plainly,
             "seconds": seconds,
             "compile_seconds": None,
         }

@@ -7,8 +7,8 @@ from coplay.bench.measure import ratio_words
 from coplay.reproduce.experiment import MAIN, Experiment, Findings, Measurement
 from coplay.reproduce.self_play import Rows
 
-BENCH = Measurement("bench", "bench --no-pettingzoo")
-PEERS = Measurement("peers", "bench peers")
+BENCH = Measurement("bench", "bench --boards 4 --repeats 3 --no-pettingzoo")
+PEERS = Measurement("peers", "bench peers --repeats 3")
 
 
 def read_speed(outputs: Mapping[str, Any], rows: Rows) -> Findings:
@@ -18,8 +18,9 @@ def read_speed(outputs: Mapping[str, Any], rows: Rows) -> Findings:
             row["board"],
             row["counted"],
             f"{row['per_second']:,.0f}",
-            f"{row['limit']:,.0f}" if row["limit"] else "",
-            f"{row['per_second'] / row['limit']:.0%}" if row["limit"] else "",
+            row["beside"] or "",
+            f"{row['beside_per_second']:,.0f}" if row["beside"] else "",
+            f"{row['per_second'] / row['beside_per_second']:.0%}" if row["beside"] else "",
         ]
         for row in outputs[BENCH.name]["rows"]
         if row["per_second"]
@@ -29,7 +30,7 @@ def read_speed(outputs: Mapping[str, Any], rows: Rows) -> Findings:
     times = f"{beside[0]['ratio']:.2f}"
     return Findings(
         f"PPO trains {training[3]} game steps per second on the {training[1]} board, "
-        f"{training[5]} of what the bare networks allow, and {times} times as many as a plain "
+        f"{training[6]} of what its networks alone allow, and {times} times as many as a plain "
         "script in JAX.",
         [
             [f"PPO on {training[1]}: game steps per second in training", training[3]],
@@ -37,7 +38,7 @@ def read_speed(outputs: Mapping[str, Any], rows: Rows) -> Findings:
         ],
         {
             MAIN: {
-                "columns": ["what", "board", "counted", "per second", "limit", "of limit"],
+                "columns": ["what", "board", "counted", "per second", "beside", "its", "share"],
                 "rows": made,
             },
             "peers": {

@@ -17,6 +17,12 @@ from coplay.training.memory import needed, refuse_too_much
 from coplay.training.phases import Phase
 
 
+def block_program(devices: Devices, config: TrainConfig, phase: Phase) -> Any:
+    """The block as `jax.jit` gives it: one program, which takes over the memory of the state."""
+    run = config.run
+    return jax.jit(devices.spread(make_block(phase, run.rollout, run.block)), donate_argnums=2)
+
+
 def compile_block(
     devices: Devices,
     config: TrainConfig,
@@ -29,7 +35,7 @@ def compile_block(
     """The block of `make_block` for arguments like these. An error if it needs more memory than
     there is."""
     run, number = config.run, np.int32(0)
-    block = jax.jit(devices.spread(make_block(phase, run.rollout, run.block)), donate_argnums=2)
+    block = block_program(devices, config, phase)
     rest = (keys, number, number, number, streams)
 
     def need(other: RunConfig) -> int:
