@@ -11,7 +11,7 @@ arrays of their own, one for each gate.
 import functools
 import math
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -23,6 +23,8 @@ from coplay.nn.layers import Linear, product
 Kind = Literal["gru", "lstm"]
 MemoryKind = Literal["none", "gru", "lstm"]
 Gates = tuple[Float[Array, "*batch units"], ...]
+Parts = list[tuple[Float[Array, "*batch units"] | None, ...]]  # [array][part of the new memory]
+Slopes = tuple[Parts, Parts, Parts]  # by what enters, by the memory's part in the gates, by memory
 
 
 def memory_size(memory_kind: MemoryKind, units: int) -> int:
@@ -40,10 +42,11 @@ def beside(parts: Gates) -> Float[Array, "*batch all"]:
     return parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis=-1)
 
 
-def gru(entering: Gates, own: Gates, memory: Gates) -> Gates:
+def gru(entering: Gates, own: Gates, memory: Gates) -> tuple[Gates, Gates]:
     """r, u = σ(a + b)    n = tanh(a_n + r b_n)    h' = (1 - u) n + u h
 
-    entering: a, from the inputs. own: b = U h, from the memory. memory: its parts, h alone.
+    entering: a, from the inputs. own: b = U h, from the memory. memory: its parts, h alone. Returns
+    the parts of the new memory, and what its slopes are made of.
     """
     reset, update, new = entering
     own_reset, own_update, own_new = own
@@ -51,21 +54,64 @@ def gru(entering: Gates, own: Gates, memory: Gates) -> Gates:
     reset = jax.nn.sigmoid(reset + own_reset)
     update = jax.nn.sigmoid(update + own_update)
     new = jnp.tanh(new + reset * own_new)
-    return ((1 - update) * new + update * shown,)
+    return ((1 - update) * new + update * shown,), (reset, update, new, own_new)
 
 
-def lstm(entering: Gates, own: Gates, memory: Gates) -> Gates:
+def gru_slopes(kept: Gates, memory: Gates) -> Slopes:
+    reset, update, new, own_new = kept
+    (shown,) = memory
+    by_new = (1 - update) * (1 - new * new)
+    by_reset = by_new * own_new * reset * (1 - reset)
+    by_update = (shown - new) * update * (1 - update)
+    entering: Parts = [(by_reset,), (by_update,), (by_new,)]
+    return entering, [*entering[:2], (by_new * reset,)], [(update,)]
+
+
+def lstm(entering: Gates, own: Gates, memory: Gates) -> tuple[Gates, Gates]:
     """i, f, o = σ(a + b)    g = tanh(a_g + b_g)
     c' = σ(f + 1) c + σ(i) g    h' = σ(o) tanh(c')
 
     Arguments as in `gru`; the parts of the memory are h, c.
     """
     enter, forget, new, show = (a + b for a, b in zip(entering, own, strict=True))
-    kept = jax.nn.sigmoid(forget + 1.0) * memory[1] + jax.nn.sigmoid(enter) * jnp.tanh(new)
-    return jax.nn.sigmoid(show) * jnp.tanh(kept), kept
+    enter, forget, show = (jax.nn.sigmoid(x) for x in (enter, forget + 1.0, show))
+    new = jnp.tanh(new)
+    kept = forget * memory[1] + enter * new
+    seen = jnp.tanh(kept)
+    return (show * seen, kept), (enter, forget, new, show, seen)
 
 
-RULES: dict[Kind, Callable[[Gates, Gates, Gates], Gates]] = {"gru": gru, "lstm": lstm}
+def lstm_slopes(kept: Gates, memory: Gates) -> Slopes:
+    enter, forget, new, show, seen = kept
+    shown = show * (1 - seen * seen)  # of h' by c'
+    by_enter = new * enter * (1 - enter)
+    by_forget = memory[1] * forget * (1 - forget)
+    by_new = enter * (1 - new * new)
+    own: Parts = [(shown * x, x) for x in (by_enter, by_forget, by_new)]
+    own.append((seen * show * (1 - show), None))
+    return own, own, [(None, None), (shown * forget, forget)]
+
+
+class Rule(NamedTuple):
+    """next: what a cell does in a step. slopes: of the parts of the new memory by `entering`, by
+    `own` and by the parts of the memory, from what `next` kept; None: 0."""
+
+    next: Callable[[Gates, Gates, Gates], tuple[Gates, Gates]]
+    slopes: Callable[[Gates, Gates], Slopes]
+
+
+RULES: dict[Kind, Rule] = {"gru": Rule(gru, gru_slopes), "lstm": Rule(lstm, lstm_slopes)}
+
+
+def entering_gates(layer: Linear, x: Float[Array, "*batch inputs"], units: int) -> Gates:
+    """What enters the gates at all steps, by a product for each gate: to take the outcome of one
+    product apart costs half as long as the product."""
+    parts = layer.weight.shape[0] // units
+    weights, biases = (jnp.split(x, parts) for x in (layer.weight, layer.bias))
+    return tuple(
+        product(x, jnp.transpose(weight)) + bias
+        for weight, bias in zip(weights, biases, strict=True)
+    )
 
 
 def next_memory(
@@ -73,7 +119,8 @@ def next_memory(
 ) -> Float[Array, "*batch size"]:
     """The memory after one step. recurrent: U of all gates, with its bias."""
     parts = split(memory, recurrent.weight.shape[1])
-    return beside(RULES[kind](entering, split(recurrent(parts[0]), parts[0].shape[-1]), parts))
+    own = split(recurrent(parts[0]), parts[0].shape[-1])
+    return beside(RULES[kind].next(entering, own, parts)[0])
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
@@ -99,7 +146,7 @@ def unrolled(
 def _forward(
     kind: Kind, entering: Gates, recurrent: Linear, memory: Array, cleared: Array, alive: Array
 ) -> tuple[tuple[Array, Array], Gates]:
-    """What `unrolled` gives, and the memory's part in the gates of every step."""
+    """What `unrolled` gives, and what the slopes of every step are made of."""
     units = recurrent.weight.shape[1]
     # Stored the way the product reads it: turning it in every step would take half as long again.
     weight = jax.lax.optimization_barrier(jnp.transpose(recurrent.weight))
@@ -109,30 +156,31 @@ def _forward(
         memory = jnp.where(cleared[..., None], 0.0, memory)
         parts = split(memory, units)
         own = split(product(parts[0], weight) + recurrent.bias, units)
-        new = beside(RULES[kind](gates, own, parts))
+        following, kept = RULES[kind].next(gates, own, parts)
+        new = beside(following)
         memory = jnp.where(alive[..., None], new, memory)
-        return memory, (new, memory, own)
+        return memory, (new, memory, kept)
 
-    new, memories, own = jax.lax.scan(one, memory, (entering, cleared, alive))[1]
-    return (new, memories), own
+    new, memories, kept = jax.lax.scan(one, memory, (entering, cleared, alive))[1]
+    return (new, memories), kept
 
 
 def _unrolled_forward(
     kind: Kind, entering: Gates, recurrent: Linear, memory: Array, cleared: Array, alive: Array
 ) -> tuple[tuple[Array, Array], tuple]:
-    given, own = _forward(kind, entering, recurrent, memory, cleared, alive)
-    return given, (entering, own, recurrent, memory, given[1], cleared, alive)
+    given, kept = _forward(kind, entering, recurrent, memory, cleared, alive)
+    return given, (kept, recurrent, memory, given[1], cleared, alive)
 
 
 def _unrolled_backward(kind: Kind, kept: tuple, slopes: tuple[Array, Array]) -> tuple:
     """Backwards through the steps. What does not depend on the steps that follow is done for all
     steps at once: before the loop what gates and memories are worth to the next memory, after it
     the gradients of all that entered, and of U as one matrix product."""
-    entering, own, recurrent, memory, after, cleared, alive = kept
+    of_steps, recurrent, memory, after, cleared, alive = kept
     units = recurrent.weight.shape[1]
     before = jnp.concatenate([memory[None], after[:-1]])
     before = jnp.where(cleared[..., None], 0.0, before)
-    by_entering, by_own, by_memory = _worth(RULES[kind], entering, own, split(before, units))
+    by_entering, by_own, by_memory = RULES[kind].slopes(of_steps, split(before, units))
 
     def one(slope: Array, line: tuple) -> tuple[Array, Gates]:
         """slope: of the loss by the memory after the step."""
@@ -146,36 +194,27 @@ def _unrolled_backward(kind: Kind, kept: tuple, slopes: tuple[Array, Array]) -> 
 
     lines = (*slopes, by_own, by_memory, cleared, alive)
     first, of_new = jax.lax.scan(one, jnp.zeros_like(memory), lines, reverse=True)
-    gates = beside(_pulled(of_new, by_own)).reshape(-1, len(own) * units)
-    weight = gates.T @ before[..., :units].reshape(-1, units)
-    of_recurrent = eqx.tree_at(
-        lambda layer: (layer.weight, layer.bias), recurrent, (weight, jnp.sum(gates, axis=0))
-    )
+    gates = [gate.reshape(-1, units) for gate in _pulled(of_new, by_own)]
+    shown = before[..., :units].reshape(-1, units)
+    weight = jnp.concatenate([gate.T @ shown for gate in gates])
+    bias = jnp.concatenate([jnp.sum(gate, axis=0) for gate in gates])
+    of_recurrent = eqx.tree_at(lambda layer: (layer.weight, layer.bias), recurrent, (weight, bias))
     return _pulled(of_new, by_entering), of_recurrent, first, None, None
 
 
 unrolled.defvjp(_unrolled_forward, _unrolled_backward)
 
 
-def _worth(rule: Callable[..., Gates], *groups: Gates) -> list[list[Gates]]:
-    """Slopes of each part of what a rule gives by each array that it is given, number by number, as
-    rules work: [group][array][part]."""
-
-    def slope(which: int, index: int) -> Gates:
-        def given(x: Array) -> Gates:
-            changed = [list(group) for group in groups]
-            changed[which][index] = x
-            return rule(*map(tuple, changed))
-
-        x = groups[which][index]
-        return jax.jvp(given, (x,), (jnp.ones_like(x),))[1]
-
-    return [[slope(which, i) for i in range(len(group))] for which, group in enumerate(groups)]
-
-
-def _pulled(of_parts: Gates, by: list[Gates]) -> Gates:
+def _pulled(of_parts: Gates, by: Parts) -> Gates:
     """Slopes of the loss by arrays, from those by the parts of what a rule made of them."""
-    return tuple(functools.reduce(jnp.add, map(jnp.multiply, of_parts, one)) for one in by)
+
+    def one(slopes: tuple[Array | None, ...]) -> Array:
+        terms = [
+            of * slope for of, slope in zip(of_parts, slopes, strict=True) if slope is not None
+        ]
+        return functools.reduce(jnp.add, terms) if terms else jnp.zeros_like(of_parts[0])
+
+    return tuple(map(one, by))
 
 
 class Cell(eqx.Module):
@@ -217,8 +256,8 @@ class Cell(eqx.Module):
     ) -> tuple[Float[Array, "time *batch units"], Float[Array, "time *batch size"]]:
         """All steps one after the other, see `unrolled`: what is shown at each, and the memory
         after each."""
-        # What enters does not depend on the memory: one matrix product over all steps.
-        entering = split(self.entering(x), self.units)
+        # What enters does not depend on the memory: matrix products over all steps.
+        entering = entering_gates(self.entering, x, self.units)
         new, memories = unrolled(self.kind, entering, self.recurrent, memory, cleared, alive)
         return self.shown(new), memories
 
