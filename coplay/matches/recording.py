@@ -26,6 +26,8 @@ SCHEMA = 1
 """The version of the records."""
 DIGITS = 4
 """Digits after the point of recorded numbers."""
+BLOCK = 128
+"""Steps are looked back on in so many at a time."""
 LEAST_PROBABILITY = 0.005
 """Of predicted boards, what is less probable is left out."""
 
@@ -120,9 +122,13 @@ def _goals_in_hindsight(game: Game, steps: list[Step]) -> Int[np.ndarray, "time 
     """What each seat was after in each step, as it turned out; -1: it showed no goal."""
     if game.goals is None:
         return np.full((len(steps), game.seats), -1)
-    realised = jnp.asarray(np.stack([np.asarray(step.realised) for step in steps]))
-    over = jnp.array([step.over for step in steps])
-    return np.asarray(hindsight(realised, over, game.goals.unrealised))
+    # Filled up with steps in which nothing happens, since every length is a program of its own.
+    size = -(-len(steps) // BLOCK) * BLOCK
+    realised, over = np.full((size, game.seats), -1), np.ones(size, bool)
+    realised[: len(steps)] = [np.asarray(step.realised) for step in steps]
+    over[: len(steps)] = [step.over for step in steps]
+    goals = hindsight(jnp.asarray(realised), jnp.asarray(over), game.goals.unrealised)
+    return np.asarray(goals)[: len(steps)]
 
 
 def _episode(

@@ -161,7 +161,7 @@ function imagined(replay, view) {
     const right = later && JSON.stringify(planes) === JSON.stringify(later);
     return html("div", { class: "pair" },
       html("p", {}, `in ${index + 1}: ${replay.actions[view.record.variation[index]]}`,
-        later ? html("span", { class: "faint" }, right ? " as it came" : " it came otherwise") : null),
+        later ? html("span", { class: "faint" }, right ? " · so it came" : " · came otherwise") : null),
       planesBoard(replay, view.seat, shape, planes, "imagined board"),
       later ? planesBoard(replay, view.seat, shape, later, "true board")
         : html("p", { class: "faint" }, "did not come: the episode was over, or it had left"));
@@ -183,7 +183,7 @@ function world(replay, view) {
   const leaves = view.later[1] ? !view.later[1].seats[view.seat].alive : null;
   return card("world", "World model",
     html("div", { class: "pairs" },
-      html("div", { class: "pair" }, html("p", {}, "predicted, as probable as it is dark"),
+      html("div", { class: "pair" }, html("p", {}, "predicted"),
         planesBoard(replay, view.seat, shape, found.board, "predicted board")),
       html("div", { class: "pair" }, html("p", {}, "what came"),
         planesBoard(replay, view.seat, shape, found.true, "true board"))),
@@ -197,7 +197,7 @@ function world(replay, view) {
       high: Math.max(1e-6, ...errors.filter((one) => one !== null)),
       series: [{ label: "error", colour: replay.seats[view.seat].colour, dash: null, values: errors }],
       strip: faults.some((one) => one) ? faults : null, breaks: view.breaks, pick: view.pick }),
-    html("p", { class: "faint" }, "The next board, from what everybody then did. " +
+    html("p", { class: "faint" }, "The next board, from what everybody then did; fainter: less probable. " +
       (faults.some((one) => one) ? "Strip: the most probable board cannot happen." : "")));
 }
 
