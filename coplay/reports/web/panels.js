@@ -7,7 +7,8 @@ function panels(replay, view) {
     const words = `Seat ${view.seat} has left the game.`;
     return [html("section", { class: "card" }, html("p", {}, words))];
   }
-  const made = [beliefs, predictions, plan, imagined, world, policy, context, ownView].map((panel) => panel(replay, view));
+  const all = [beliefs, predictions, plan, imagined, world, policy, context, ownView];
+  const made = all.map((panel) => panel(replay, view));
   return made.filter((panel) => panel !== null);
 }
 
