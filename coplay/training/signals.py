@@ -4,7 +4,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from types import FrameType
 
 from coplay.core.errors import Interrupted
 
@@ -45,10 +45,24 @@ class StopRequest:
             yield
         finally:
             self._words = None
-
-    def _ask(self, number: int, frame: Any) -> None:
         if self.asked:
+            raise Interrupted(words)
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        again, self.asked = self.asked, True
+        if _collects_garbage(frame):
+            return
+        if again:
             raise KeyboardInterrupt
-        self.asked = True
         if self._words is not None:
             raise Interrupted(self._words)
+
+
+def _collects_garbage(frame: FrameType | None) -> bool:
+    """Whether a signal came in JAX's callback of the garbage collector. Python prints what is
+    raised there, with a traceback, and goes on; the request is noticed a moment later instead."""
+    while frame is not None:
+        if frame.f_code.co_name == "_xla_gc_callback":
+            return True
+        frame = frame.f_back
+    return False

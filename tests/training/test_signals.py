@@ -36,6 +36,19 @@ def test_where_nothing_has_to_be_saved_it_stops_at_once() -> None:
             raise AssertionError("asked before")
 
 
+def test_a_request_while_garbage_is_collected_is_heard_at_the_end() -> None:
+    def _xla_gc_callback() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.getpid()  # a signal is heard between two instructions
+
+    stop = StopRequest()
+    went_on = False
+    with stop.listening(), pytest.raises(Interrupted, match="drawing"), stop.at_once("drawing"):
+        _xla_gc_callback()
+        went_on = True
+    assert went_on
+
+
 def test_what_nohup_ignores_stays_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
