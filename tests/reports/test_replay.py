@@ -127,8 +127,8 @@ def _check_told(told: dict[str, Any], episodes: list[EpisodeRecord]) -> None:
     assert told["thinker"] == everything and told["scripted"] == ["who", "policy", "own-view"]
     # Its plan has two actions, and it imagines that everything stays as it is.
     assert told["imagined"] == 2 and f"in 1: {GAME.action_names[1]}" in told["plans"]
-    assert told["predicted"] == told["came"] > 2, "half of everything, where it was"
-    assert "0.25 predicted" in told["facts"] and told["context"] == 2 * told["columns"] > 0
+    assert told["predicted"] >= told["came"] > 2, "half of everything, where it was"
+    assert "0.25 predicted" in told["facts"] and 0 < told["context"] <= 2 * told["columns"]
     assert told["kept"], "an unfolded tree stays unfolded"
     assert told["end"].startswith("the end, after") and told["episode"].startswith("step 0 of")
     assert told["wide"] <= 1600
