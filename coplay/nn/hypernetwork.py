@@ -10,6 +10,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from coplay.nn.layer_norm import LayerNorm, LayerNormNetwork
 from coplay.nn.layers import Activation, Linear
 from coplay.nn.networks import ViewShape
+from coplay.nn.policy_window import PolicyWindow
 from coplay.nn.recurrent_cells import Cell, Window
 
 
@@ -101,7 +102,7 @@ class ContextNetwork(eqx.Module):
 
     encoder: LayerNormNetwork
     attention: Attention | TransformerLayer | None
-    cell: Cell | Window
+    cell: Cell | Window | PolicyWindow
     norm: LayerNorm
     projection: Linear
 
@@ -115,9 +116,10 @@ class ContextNetwork(eqx.Module):
         activation: Activation,
         attention: Literal["none", "plain", "transformer"],
         heads: int,
-        memory_kind: Literal["gru", "lstm", "window"],
+        memory_kind: Literal["gru", "lstm", "window", "policies"],
         units: int,
         window: int,
+        temperature: float,
         latent: int,
     ):
         keys = jax.random.split(key, 4)
@@ -135,11 +137,12 @@ class ContextNetwork(eqx.Module):
             self.attention = Attention(width, heads, keys[1])
         elif attention == "transformer":
             self.attention = TransformerLayer(width, heads, keys[1])
-        self.cell = (
-            Window(width, window)
-            if memory_kind == "window"
-            else Cell(memory_kind, width, units, keys[2])
-        )
+        if memory_kind == "window":
+            self.cell = Window(width, window)
+        elif memory_kind == "policies":
+            self.cell = PolicyWindow(width, shape.actions, window, temperature)
+        else:
+            self.cell = Cell(memory_kind, width, units, keys[2])
         self.norm = LayerNorm(self.cell.units)
         self.projection = Linear(self.cell.units, latent, keys[3], 1.0)
 
@@ -157,14 +160,22 @@ class ContextNetwork(eqx.Module):
         memory: Float[Array, "row seat size"],
         cleared: Bool[Array, "row time seat"],
         alive: Bool[Array, "row time seat"],
+        log_policy: Float[Array, "row time seat action"],
     ) -> tuple[Float[Array, "row time seat latent"], Float[Array, "row time seat size"]]:
-        """z of every agent at every step, and the memory after each; see `Cell.unroll`."""
-        x, cleared, alive = (jnp.swapaxes(y, 0, 1) for y in (x, cleared, alive))
+        """z of every agent at every step, and the memory after each; see `Cell.unroll`.
+
+        log_policy: that acted at each step.
+        """
+        given = (x, cleared, alive, log_policy)
+        x, cleared, alive, log_policy = (jnp.swapaxes(y, 0, 1) for y in given)
         known = self.encoded(x)
         if self.attention is not None:
             heard = jnp.broadcast_to(alive[:, :, None], (*alive.shape, alive.shape[-1]))
             known = self.attention(known, known, heard)
-        shown, memories = self.cell.unroll(known, memory, cleared, alive)
+        if isinstance(self.cell, PolicyWindow):
+            shown, memories = self.cell.unroll(known, memory, cleared, alive, log_policy)
+        else:
+            shown, memories = self.cell.unroll(known, memory, cleared, alive)
         return jnp.swapaxes(self.latent(shown), 0, 1), jnp.swapaxes(memories, 0, 1)
 
 

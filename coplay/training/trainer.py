@@ -438,11 +438,18 @@ class Trainer:
             "steps_per_second": self.step * len(self.seeds) / self.clock.training
             if self.clock.training
             else None,
+            "parameters": self._parameters(),
         }
         if self.workers:
             summary["restarts"] = self.workers.restarts
         write_json(self.folder.summary_file, summary)
         return summary
+
+    def _parameters(self) -> int:
+        """Numbers that the learners of one seed optimise."""
+        learners = zip(self.phases[-1].learners, self.state.learners, strict=True)
+        arrays = jax.tree.leaves([learner.parameters(state) for learner, state in learners])
+        return sum(x.size for x in arrays) // len(self.seeds)
 
     def _evaluate_if_due(self) -> None:
         """An evaluation of all seeds, if an interval has ended."""

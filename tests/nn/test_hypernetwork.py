@@ -202,7 +202,7 @@ def test_team_mean_leaves_out_who_is_gone() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("memory_kind", ["gru", "lstm", "window"])
+@pytest.mark.parametrize("memory_kind", ["gru", "lstm", "window", "policies"])
 def test_contexts_of_chunks_are_those_of_the_whole(memory_kind: Any) -> None:
     network = noisy(
         lambda: ContextNetwork(
@@ -215,16 +215,21 @@ def test_contexts_of_chunks_are_those_of_the_whole(memory_kind: Any) -> None:
             heads=1,
             memory_kind=memory_kind,
             units=4,
-            window=2,
+            window=2 if memory_kind == "window" else 3,
+            temperature=0.5,
             latent=LATENT,
         )
     )
     x = normal(2, 6, 3, 4)
-    start = normal(2, 3, {"gru": 4, "lstm": 8, "window": 10}[memory_kind])
+    start = normal(2, 3, {"gru": 4, "lstm": 8, "window": 10, "policies": 30}[memory_kind])
+    policy = jax.nn.log_softmax(3 * normal(2, 6, 3, 5))
+    if memory_kind == "policies":
+        start = start.at[..., 15:].set(jnp.exp(jnp.tile(policy[:, 0], 3)))
     cleared = jnp.asarray(RNG.random((2, 6, 1)) < 0.3) & jnp.ones((1, 1, 3), bool)
     alive = jnp.asarray(RNG.random((2, 6, 3)) < 0.8)
     unroll = jax.jit(ContextNetwork.unroll)
-    z, memories = unroll(network, x, start, cleared, alive)
+    z, memories = unroll(network, x, start, cleared, alive, policy)
     assert np.abs(z).max() <= 1
-    later, _ = unroll(network, x[:, 2:], memories[:, 1], cleared[:, 2:], alive[:, 2:])
+    rest = (x[:, 2:], memories[:, 1], cleared[:, 2:], alive[:, 2:], policy[:, 2:])
+    later, _ = unroll(network, *rest)
     np.testing.assert_allclose(later, z[:, 2:], atol=1e-6)

@@ -45,6 +45,9 @@ class MemoryConfig(Config):
     one."""
     units: Annotated[PositiveInt, only_if(".kind", "gru", "lstm")] = 64
     """Width of the memory."""
+    told: Annotated[bool, only_if(".kind", "gru", "lstm")] = False
+    """Give the actor its last action and reward, too, and whether an episode begins: what a
+    hypernetwork is given."""
     chunk_length: PositiveInt = 8
     """Steps through which gradients go back if anything has a memory (a hypernetwork always has):
     rollouts are cut into such chunks, which hold all seats together and begin with the memories as
@@ -135,13 +138,16 @@ class HypernetworkConfig(Config):
     it and has a feed-forward part of twice the width after it."""
     attention_heads: Annotated[PositiveInt, only_if(".context", "team", "slow")] = 1
     """Heads of the attention; must divide the width."""
-    memory: Literal["gru", "lstm", "window"] = "gru"
-    """The hypernetwork's own memory: a gated recurrent unit, a long short-term memory, or simply
-    what was known in the last steps."""
+    memory: Literal["gru", "lstm", "window", "policies"] = "gru"
+    """The hypernetwork's own memory: a gated recurrent unit, a long short-term memory, simply what
+    was known in the last steps, or that fused: the nearer the policy of a past step to the last
+    one, the more the step counts."""
     units: Annotated[PositiveInt, only_if(".memory", "gru", "lstm")] = 64
     """Width of that memory."""
-    window: Annotated[PositiveInt, only_if(".memory", "window")] = 3
-    """Steps that memory=window holds, the present one among them."""
+    window: Annotated[PositiveInt, only_if(".memory", "window", "policies")] = 3
+    """Steps that memory=window or policies holds, the present one among them."""
+    temperature: Annotated[PositiveFloat, only_if(".memory", "policies")] = 1.0
+    """Past steps count by exp(-KL(last policy || policy of that step) / temperature)."""
     learning_rate: PositiveFloat = 3e-4
     """Step size of the hypernetwork (with epsilon 1e-8)."""
     acting: Literal["current", "target"] = "current"
@@ -202,5 +208,7 @@ class HyperMAPPOConfig(MAPPOConfig):
                 f"hypernetwork.attention_heads ({hyper.attention_heads}) must divide "
                 f"hypernetwork.width ({hyper.width})"
             )
+        if hyper.memory == "policies" and hyper.window < 3:
+            raise UserError("hypernetwork.memory=policies needs a window of at least 3 steps")
         if hyper.use == "input" and (self.anchor_weight or hyper.generate_critic):
             raise UserError("use=input generates nothing: leave out anchor_weight, generate_critic")

@@ -79,6 +79,8 @@ class Hypernetwork(NamedTuple):
         hyper = self.config.hypernetwork
         if hyper.memory == "window":
             return hyper.window * hyper.width
+        if hyper.memory == "policies":
+            return hyper.window * (hyper.width + self.shape.actions)
         return memory_size(hyper.memory, hyper.units)
 
     @property
@@ -118,6 +120,7 @@ class Hypernetwork(NamedTuple):
             memory_kind=hyper.memory,
             units=hyper.units,
             window=hyper.window,
+            temperature=hyper.temperature,
             latent=hyper.latent,
         )
         weights = HypernetworkWeights(
@@ -157,7 +160,11 @@ class Hypernetwork(NamedTuple):
         hyper, memory = self.config.hypernetwork, batch.memory
         slow = hyper.context == "slow"
         z, _ = weights.network.unroll(
-            batch.context, memory.context[:, 0], batch.first & (not slow), batch.alive
+            batch.context,
+            memory.context[:, 0],
+            batch.first & (not slow),
+            batch.alive,
+            batch.log_policy,
         )
         if hyper.increments == "team":
             z = jnp.broadcast_to(team_mean(z, batch.alive), z.shape)

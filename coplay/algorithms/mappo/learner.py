@@ -28,7 +28,14 @@ from coplay.algorithms.mappo.config import MAPPOConfig
 from coplay.algorithms.mappo.data import Context, MAPPOBatch, MAPPOData, MAPPOState, Parameters
 from coplay.algorithms.mappo.diagnostics import moved
 from coplay.algorithms.mappo.hypernetwork import Hypernetwork
-from coplay.algorithms.mappo.player import MAPPOMemory, MAPPOPlayer, PlayConfig, critic_inputs
+from coplay.algorithms.mappo.player import (
+    MAPPOMemory,
+    MAPPOPlayer,
+    PlayConfig,
+    actor_inputs,
+    critic_inputs,
+    critic_shape,
+)
 from coplay.core.errors import UserError
 from coplay.core.game import Game, Observation
 from coplay.core.group import Group
@@ -64,8 +71,9 @@ class MAPPO(sets.SetLearner):
     def declared_inputs(self) -> tuple[str, ...]:
         sees_id = ("identity",) if self.config.parameters in ("shared+id", "separate") else ()
         memory = ("memory",) if self.config.memory.kind != "none" else ()
+        told = ("last_action", "last_reward") if self.config.memory.told else ()
         hyper = () if self.hypernetwork is None else self.hypernetwork.declared_inputs
-        return tuple(dict.fromkeys(("view", *sees_id, *memory, *hyper)))
+        return tuple(dict.fromkeys(("view", *sees_id, *memory, *told, *hyper)))
 
     @property
     def declared_data(self) -> tuple[str, ...]:
@@ -96,7 +104,8 @@ class MAPPO(sets.SetLearner):
         actor_key, critic_key = jax.random.split(key)
         planes, features = self.shape.planes, self.shape.features + self._more_inputs
         actor = self._network(planes, features, self.shape.actions, actor_key, 0.01)
-        critic = self._network(*self._critic_shape, 1, critic_key, 1.0)
+        shown = critic_shape(self.config.critic_input, self.shape, self.game_seats)
+        critic = self._network(*shown, 1, critic_key, 1.0)
         hyper: Any = ()
         if self.hypernetwork is not None:
             hyper_key = jax.random.fold_in(key, 2)
@@ -121,17 +130,8 @@ class MAPPO(sets.SetLearner):
     def _more_inputs(self) -> int:
         """How many inputs the actor has beside the view."""
         latent = 0 if self.hypernetwork is None else self.hypernetwork.actor_features
-        return (self.game_seats if self._sees_id else 0) + latent
-
-    @property
-    def _critic_shape(self) -> tuple[tuple[int, int, int], int]:
-        """The board and the other numbers that `critic_inputs` gives."""
-        shape, sees = self.shape, self.config.critic_input
-        if sees == "own":
-            return shape.planes, shape.features
-        if sees == "global" and shape.global_state:
-            return (0, 0, 0), shape.global_state + self.game_seats
-        return shape.planes, shape.features + shape.global_state + self.game_seats
+        told = self.shape.actions + 2 if self.config.memory.told else 0
+        return (self.game_seats if self._sees_id else 0) + latent + told
 
     def _network(
         self,
@@ -191,7 +191,8 @@ class MAPPO(sets.SetLearner):
     def play_config(self) -> PlayConfig:
         """What acting depends on beside the parameters."""
         size = memory_size(self.config.memory.kind, self.config.memory.units)
-        plain = PlayConfig(self.config.critic_input, sizes=(size, size, 0, 0), recurrent=size > 0)
+        sizes, sees = (size, size, 0, 0), self.config.critic_input
+        plain = PlayConfig(sees, sizes, recurrent=size > 0, told=self.config.memory.told)
         return plain if self.hypernetwork is None else self.hypernetwork.play_config(plain)
 
     def group(self, state: MAPPOState) -> Group:
@@ -353,13 +354,14 @@ class MAPPO(sets.SetLearner):
         observation = jax.tree.map(by_copy, trajectory.observation)
         own, alive = flatten(observation), by_copy(trajectory.alive)
         global_state = None if seen.global_state is None else by_copy(seen.global_state)
-        ids = jnp.broadcast_to(identity, (*own.shape[:-1], identity.shape[-1]))
+        first, action, reward = (by_copy(x) for x in trajectory.past)
+        ids, told = identity if self._sees_id else None, self.config.memory.told
         return MAPPOBatch(
-            view=jnp.concatenate([own, ids], axis=-1) if self._sees_id else own,
+            view=actor_inputs(own, first, action, reward, ids, self.shape.actions, told),
             critic=critic_inputs(self.config.critic_input, own, global_state, identity),
             context=own[..., :0] if hyper is None else hyper.inputs(own, trajectory, identity),
             legal=observation.legal,
-            first=by_copy(trajectory.past.first),
+            first=first,
             alive=alive,
             acting=alive & (jnp.sum(observation.legal, axis=-1) > 1),
             action=by_copy(trajectory.action),
@@ -480,8 +482,7 @@ class MAPPO(sets.SetLearner):
     def as_others(
         self, batch: MAPPOBatch, context: Context | None, shift: Int[Array, ""]
     ) -> tuple[MAPPOBatch, Context | None]:
-        """What the agent `shift` seats further on would be given in the place of each agent: the
-        agent's view with the other's number and context."""
+        """Each agent's view with number and context of the agent `shift` seats further on."""
         if self._sees_id:
             seats = self.game_seats
             ids = jnp.roll(batch.view[..., -seats:], -shift, axis=2)
@@ -493,8 +494,7 @@ class MAPPO(sets.SetLearner):
     def increments(
         self, parameters: Parameters, batch: MAPPOBatch, context: Context | None
     ) -> dict[str, Float[Array, " seat"]]:
-        """How large generated increments are, and how much they change within episodes; empty
-        without a hypernetwork."""
+        """See `Hypernetwork.increments`; empty without a hypernetwork."""
         if self.hypernetwork is None or context is None:
             return {}
         return self.hypernetwork.increments(parameters, batch, context)

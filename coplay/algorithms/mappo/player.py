@@ -18,7 +18,8 @@ from coplay.nn.generated_weights import Generated, Heads, squared_length
 from coplay.nn.global_state import global_state_of_one
 from coplay.nn.hypernetwork import ContextNetwork, next_context, team_mean
 from coplay.nn.layer_norm import LayerNormNetwork
-from coplay.nn.networks import flatten
+from coplay.nn.networks import ViewShape, flatten
+from coplay.nn.policy_window import PolicyWindow
 
 
 class MAPPOMemory(NamedTuple):
@@ -49,7 +50,7 @@ class PlayConfig(NamedTuple):
     is given the seat's number. team: agents hear each other. increments_team: one context for all.
     frozen: contexts stay as they are during an episode. accumulation: of contexts. as_input: the
     context is an input of the actor. recurrent: whether actor and critic have a memory.
-    perturbation: share of actions by chance.
+    perturbation: share of actions by chance. told: the actor is given its last action and reward.
     """
 
     critic_input: str
@@ -62,6 +63,7 @@ class PlayConfig(NamedTuple):
     as_input: bool = False
     recurrent: bool = False
     perturbation: float = 0.0
+    told: bool = False
 
 
 def critic_inputs(
@@ -84,6 +86,15 @@ def critic_inputs(
     sees = jnp.any(view != 0, axis=-1, keepdims=True)
     ids = jnp.broadcast_to(identity, (*view.shape[:-1], identity.shape[-1]))
     return jnp.concatenate([jnp.where(sees, shown, 0.0), ids], axis=-1)
+
+
+def critic_shape(mode: str, shape: ViewShape, seats: int) -> tuple[tuple[int, int, int], int]:
+    """The board and the other numbers that `critic_inputs` gives."""
+    if mode == "own":
+        return shape.planes, shape.features
+    if mode == "global" and shape.global_state:
+        return (0, 0, 0), shape.global_state + seats
+    return shape.planes, shape.features + shape.global_state + seats
 
 
 def context_inputs(
@@ -111,6 +122,25 @@ def context_inputs(
     if identity is not None:
         parts.append(jnp.broadcast_to(identity, (*view.shape[:-1], identity.shape[-1])))
     return jnp.concatenate(parts, axis=-1)
+
+
+def actor_inputs(
+    view: Float[Array, "*batch inputs"],
+    first: Bool[Array, "*batch"],
+    action: Int[Array, "*batch"],
+    reward: Float[Array, "*batch"],
+    identity: Float[Array, "*#batch seats"] | None,
+    actions: int,
+    told: bool,
+) -> Float[Array, "*batch all"]:
+    """What an actor is given beside a context: its view; if it is `told`, what a context network is
+    given; its number if there is an identity."""
+    if told:
+        return context_inputs(view, first, action, reward, identity, actions, False)
+    if identity is None:
+        return view
+    ids = jnp.broadcast_to(identity, (*view.shape[:-1], identity.shape[-1]))
+    return jnp.concatenate([view, ids], axis=-1)
 
 
 class MAPPOPlayer(Player):
@@ -142,7 +172,7 @@ class MAPPOPlayer(Player):
         identity = _own_row(self.identities)
         actor, critic = (jnp.where(first[:, None], 0.0, x) for x in (memory.actor, memory.critic))
         generated, context, latent = self._generated(view, own, first, identity, memory)
-        x = self._actor_inputs(own, identity, latent)
+        x = self._actor_inputs(view, own, first, identity, latent)
         logits, actor = self.actor.step(x, actor, generated)
         if self.critic is not None and self.config.recurrent:
             global_state = None
@@ -151,12 +181,14 @@ class MAPPOPlayer(Player):
             shown = critic_inputs(self.config.critic_input, own, global_state, identity)
             # Only the memory counts here, which no generated layer comes before.
             critic = self.critic.step(shown, critic)[1]
-        new = MAPPOMemory(actor, critic, context, latent)
-        memory = jax.tree.map(lambda x, old: jnp.where(view.alive[:, None], x, old), new, memory)
         legal = view.observation.legal
         if self.config.perturbation:
             log_policy = categorical.log_policy(logits, legal)
             logits = categorical.mixed(log_policy, legal, self.config.perturbation)
+        if self.hyper is not None and isinstance(self.hyper.network.cell, PolicyWindow):
+            context = self.hyper.network.cell.told(context, categorical.log_policy(logits, legal))
+        new = MAPPOMemory(actor, critic, context, latent)
+        memory = jax.tree.map(lambda x, old: jnp.where(view.alive[:, None], x, old), new, memory)
         if self.greedy:
             logits = categorical.greedy(logits, legal)
         return logits, memory
@@ -186,16 +218,22 @@ class MAPPOPlayer(Player):
 
     def _actor_inputs(
         self,
+        view: View,
         own: Float[Array, "copy inputs"],
+        first: Bool[Array, " copy"],
         identity: Float[Array, " seats"],
         latent: Float[Array, "copy latent"],
     ) -> Float[Array, "copy all"]:
-        parts = [own]
-        if self.sees_id:
-            parts.append(jnp.broadcast_to(identity, (len(own), len(identity))))
-        if self.config.as_input:
-            parts.append(latent)
-        return jnp.concatenate(parts, axis=-1)
+        x = actor_inputs(
+            own,
+            first,
+            view.last_action,
+            view.last_reward,
+            identity if self.sees_id else None,
+            view.observation.legal.shape[-1],
+            self.config.told,
+        )
+        return jnp.concatenate([x, latent], axis=-1) if self.config.as_input else x
 
     def _generated(
         self,
