@@ -33,9 +33,11 @@ ROWS: dict[str, tuple[str, list[str]]] = {
 
 
 def prepared(
-    game: Game, player: str, texts: list[str], copies: int, steps: int, chunk: int
+    game: Game, player: str, texts: list[str], sizes: tuple[int, int, int]
 ) -> tuple[Callable[[], Any], int]:
-    """One iteration, compiled, and how many numbers are optimised."""
+    """One iteration, compiled, and how many numbers are optimised. sizes: game copies, steps of a
+    rollout, steps of a chunk."""
+    copies, steps, chunk = sizes
     kind, made = LEARNERS[player]
     config = parse_fields(kind(), [f"memory.chunk_length={chunk}", *texts], "the benchmark")
     seats, key = tuple(range(game.seats)), jax.random.key(0)
@@ -77,7 +79,7 @@ def main() -> None:
     }
     game = make_game(given.game)
     programs = {
-        name: prepared(game, *row, given.copies, given.steps, given.chunk)
+        name: prepared(game, row[0], row[1], (given.copies, given.steps, given.chunk))
         for name, row in rows.items()
     }
     seconds: dict[str, list[float]] = {name: [] for name in rows}
