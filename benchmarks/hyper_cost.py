@@ -72,9 +72,11 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=7)
     parser.add_argument("--rows", nargs="*", default=[], help="names of rows beside the usual ones")
     parser.add_argument("--set", nargs="*", action="append", default=[], help="fields of each")
+    parser.add_argument("--leave-out", nargs="*", default=[], help="usual rows that do not run")
     given = parser.parse_args()
     use_cache()
-    rows = ROWS | {
+    rows = {name: row for name, row in ROWS.items() if name not in given.leave_out}
+    rows |= {
         name: ("hyper-mappo", fields) for name, fields in zip(given.rows, given.set, strict=True)
     }
     game = make_game(given.game)

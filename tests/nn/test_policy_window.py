@@ -24,7 +24,7 @@ def fused(now: int) -> np.ndarray:
 def test_past_steps_count_by_the_distance_of_their_policies() -> None:
     alive = jnp.ones((5, 1), bool)
     start, first = jnp.zeros((1, CELL.size)), jnp.arange(5)[:, None] == 0
-    log_policy = jnp.log(POLICIES)[:, None]
+    log_policy = jnp.log(jnp.asarray(POLICIES))[:, None]
     shown, memories = CELL.unroll(jnp.asarray(KNOWN)[:, None], start, first, alive, log_policy)
     np.testing.assert_array_equal(shown[0, 0], [*KNOWN[0], 0, 0])  # no past
     for now in range(1, 5):
@@ -32,7 +32,7 @@ def test_past_steps_count_by_the_distance_of_their_policies() -> None:
     # Step by step, as when acting.
     memory = start
     for now in range(5):
-        memory = CELL.next(KNOWN[now][None], memory)
+        memory = CELL.next(jnp.asarray(KNOWN[now])[None], memory)
         np.testing.assert_allclose(CELL.shown(memory), shown[now], rtol=1e-5)
         memory = CELL.told(memory, log_policy[now])
         np.testing.assert_allclose(memory, memories[now], rtol=1e-5)

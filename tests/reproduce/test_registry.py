@@ -7,7 +7,7 @@ import pytest
 
 from coplay.cli.arguments import parse_only
 from coplay.cli.main import run
-from coplay.reproduce import adaptation, audits, play
+from coplay.reproduce import adaptation, audits, parts, play
 from coplay.reproduce.experiment import MAIN, Experiment
 from coplay.reproduce.registry import EXPERIMENTS
 from coplay.reproduce.tables import as_text
@@ -23,7 +23,8 @@ def seats(reward: float) -> list[dict[str, Any]]:
 def trained(reward: float, seeds: int) -> dict[str, Any]:
     """The summary of a run; team means are reward, reward + 1, … by seed."""
     of_seeds = [{"team_mean": reward + seed, "seats": seats(seed)} for seed in range(seeds)]
-    return {"steps": 1000, "seeds": of_seeds} if seeds > 1 else {"steps": 1000} | of_seeds[0]
+    ran = {"steps": 1000, "parameters": 5000}
+    return ran | {"seeds": of_seeds} if seeds > 1 else ran | of_seeds[0]
 
 
 def audit(verdict: str) -> dict[str, Any]:
@@ -47,6 +48,10 @@ def printed(command: str) -> Any:
         words = command.split()
         many = "--seeds" in words
         return trained(1.0, int(words[words.index("--seeds") + 1]) if many else 1)
+    if command.startswith("sweep"):
+        pairs = [(0.0, 0.0), (0.0, 0.5), (1.0, 0.0), (1.0, 0.5)]
+        settings = [{"smooth_weight": one, "align_weight": other} for one, other in pairs]
+        return {"trials": [{"setting": one, "values": [1.0, 2.0]} for one in settings]}
     if command.startswith("adapt"):
         kept = {"score": 20.0, "interval": [19.0, 21.0], "curve": [1.0, 20.0]}
         first = None if "nh,nh" in command else 3
@@ -140,6 +145,30 @@ def test_seats_are_shown_at_the_end_of_learning() -> None:
 def test_meetings_name_their_players() -> None:
     step = adaptation.meeting("hop-plus", 1, "nh")
     assert step.command.startswith("adapt runs/hopp-s1 --against nh,nh,nh")
+
+
+def test_parts_that_gain_lose_and_move_less_are_named() -> None:
+    """HyperMAPPO gets more than MAPPO and moves less; without alpha it gets less; the rest gets the
+    same as it."""
+    task = parts.TASKS[0]
+    shares = {"mappo": 1.0, "no-alpha": 2.0, "ids": -9.0} | dict.fromkeys(("separate", "kl"), 1.0)
+    outputs = {f"{task.name}-{key}": trained(shares.get(key, 30.0), 5) for key in task.variants}
+
+    def rows(run: str) -> list[dict[str, Any]]:
+        kl = 0.02 if run.endswith("-mappo") else 0.01 if run.endswith("-hyper") else 0.03
+        return [
+            {"step": 1, "seed": seed, "policy_shift_kl/seat_0": kl + 1e-5 * seed}
+            for seed in range(5)
+        ]
+
+    found = task.read(outputs, rows)
+    assert found.answer.startswith(
+        "Better than what it is compared with: recurrent MAPPO, recurrent MAPPO that is told "
+        "action and reward, HyperMAPPO. Worse: MAPPO with numbers, alpha = 0."
+    )
+    assert found.answer.endswith("moves less than MAPPO's: HyperMAPPO.")
+    row = next(row for row in found.tables[MAIN]["rows"] if row[0] == "alpha = 0")
+    assert row[2:] == ["HyperMAPPO", "0.00 (0.00 to 0.00)", "5,000"]
 
 
 def test_the_folder_of_results_holds_experiments() -> None:

@@ -98,14 +98,9 @@ PARTS = {
     "heads": Part(TEAM | {"hypernetwork.attention_heads": 2}, faulty=OneHeadActs),
     "lstm": Part({"hypernetwork.memory": "lstm"}, fault=half_chunks),
     "window": Part({"hypernetwork.memory": "window"}, fault=empty_chunks),
-    "policies": Part({"hypernetwork.memory": "policies"}, faulty=LearnsUntold),
-    "policies of chunks": Part({"hypernetwork.memory": "policies"}, fault=empty_chunks),
-    "perturbed policies": Part(
-        {"hypernetwork.memory": "policies", "perturbation": 0.2}, faulty=LearnsUntold
-    ),
+    "policies": Part({"hypernetwork.memory": "policies", "perturbation": 0.2}, faulty=LearnsUntold),
     "target": Part({"hypernetwork.acting": "target"}, faulty=CurrentActs),
-    "told": Part(TOLD, MAPPO, fault=no_rewards),
-    "told with numbers": Part(TOLD | {"parameters": "shared+id"}, MAPPO, fault=no_rewards),
+    "told": Part(TOLD | {"parameters": "shared+id"}, MAPPO, fault=no_rewards),
 }
 
 
