@@ -4,8 +4,9 @@ Both play random legal actions. The host loop asks one compiled policy for all c
 plain loop steps one environment after the other in one process. The two take turns.
 
 - battles and steps per second of both;
-- idle: the share of the time in which a worker does not compute, by the system's clocks. It has two
-  parts: nobody steps while the policy acts, and workers wait for the slowest one;
+- idle: the share of the time in which a worker has nothing to compute, by the scheduler, so that
+  other work on the machine does not count. It has two parts: nobody steps while the policy
+  acts, and workers wait for the slowest one;
 - memory of the host and of its workers after each turn, which should stay flat.
 
     python benchmarks/battles.py --game smaclite:2s3z --copies 8 --steps 50 --turns 3
@@ -31,9 +32,9 @@ from coplay.matches.worker_rollout import worker_rollout
 
 
 def busy_seconds(pid: int) -> float:
-    """Processor time of a process so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Seconds for which a process has computed, or has waited for a core that others used."""
+    running, waiting, _ = map(int, Path(f"/proc/{pid}/schedstat").read_text().split())
+    return (running + waiting) / 1e9
 
 
 def megabytes(pid: int) -> float:

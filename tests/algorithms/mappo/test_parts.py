@@ -61,11 +61,11 @@ def same(seen: MAPPOData) -> MAPPOData:
     return seen
 
 
-def no_rewards(seen: MAPPOData) -> MAPPOData:
-    """The last rewards are not there to learn from."""
+def no_actions(seen: MAPPOData) -> MAPPOData:
+    """What was done last is not there to learn from."""
     past = seen.trajectory.past
     assert past is not None
-    past = past._replace(reward=jnp.zeros_like(past.reward))
+    past = past._replace(action=jnp.zeros_like(past.action))
     return seen._replace(trajectory=seen.trajectory._replace(past=past))
 
 
@@ -100,7 +100,7 @@ PARTS = {
     "window": Part({"hypernetwork.memory": "window"}, fault=empty_chunks),
     "policies": Part({"hypernetwork.memory": "policies", "perturbation": 0.2}, faulty=LearnsUntold),
     "target": Part({"hypernetwork.acting": "target"}, faulty=CurrentActs),
-    "told": Part(TOLD | {"parameters": "shared+id"}, MAPPO, fault=no_rewards),
+    "told": Part(TOLD | {"parameters": "shared+id"}, MAPPO, fault=no_actions),
 }
 
 
