@@ -77,7 +77,7 @@ def test_a_run_leaves_everything(whole: Path) -> None:
     summary = json.loads((whole / "summary.json").read_text())
     assert summary.keys() >= {
         *("game", "episodes", "team_mean", "seats", "player", "steps", "seconds"),
-        *("compile_seconds", "steps_per_second"),
+        *("compile_seconds", "steps_per_second", "parameters"),
     }
     assert summary["steps"] == 1024 and len(summary["seats"]) == 4
     assert summary["seats"][0].keys() == {"player", "reward", "stderr", "steps"}
