@@ -11,7 +11,7 @@ import argparse
 import math
 import random
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -166,8 +166,9 @@ def play(seed: int, cleaners: int, values: Values) -> float:
     total = 0.0
     while not here.over:
         number = DRAWS if cleaners else 1  # without cleaners nothing happens by chance
-        draws: list[Any] = [search(here, values, rng) for _ in range(number)]
-        best = max(draws[0], key=lambda action, draws=draws: sum(draw[action] for draw in draws))
+        draws = [search(here, values, rng) for _ in range(number)]
+        summed = {action: sum(draw[action] for draw in draws) for action in draws[0]}
+        best = max(summed, key=summed.__getitem__)
         here, reward = step(here, best, rng)
         total += reward
     return total
