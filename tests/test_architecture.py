@@ -20,7 +20,7 @@ LAYERS = (
     ("sweeps",),
     ("reports",),
     ("serve",),
-    ("api", "bench", "reproduce", "cli"),
+    ("api", "bench", "reproduce", "cli", "integrations"),
     ("__init__", "__main__"),
 )
 """From below to above. A module imports from its own layer and from those below it; within a layer

@@ -25,7 +25,7 @@ from coplay.evaluation.adaptation.companies import (
     were_met,
 )
 from coplay.evaluation.adaptation.meetings import KeptResults, Request, meet_all
-from coplay.evaluation.adaptation.protocol import AdaptConfig, split_against
+from coplay.evaluation.adaptation.protocol import AdaptConfig, make_meeting, split_against
 from coplay.evaluation.adaptation.suites import suite_sets, suite_side
 from coplay.evaluation.audits.checks import Audit
 from coplay.evaluation.audits.seats import audit_seats as audit_seats_of
@@ -37,9 +37,12 @@ from coplay.reports.adaptation_page import write_adaptation_page
 from coplay.reports.audit_page import write_audit
 from coplay.reports.compare import write_comparison
 from coplay.reports.partners import draw_companies, draw_families
+from coplay.sweeps.adapt_parts import meet_in_parts
+from coplay.sweeps.config import SweepConfig
+from coplay.sweeps.jobs import ADAPTED_FILE
 from coplay.training.config import RunConfig, TrainConfig
 from coplay.training.partner_packs import read_pack
-from coplay.training.run import RunFolder
+from coplay.training.run import RunFolder, make_game_of
 from coplay.training.seating import is_run
 from coplay.training.trainer import Watcher
 
@@ -64,6 +67,7 @@ def adapt(
     out: str | Path | None = None,
     references: str | Path = REFERENCES,
     normalise: bool = True,
+    on: str = "",
     quiet: bool = False,
     watcher: Watcher | None = None,
     **fields: Any,
@@ -80,7 +84,7 @@ def adapt(
     game: default: the game of the run, else stag-hunt.
     out: folder of the results; default: a new one below runs/.
     references: where best responses are kept. normalise: measure scores by random play and by the
-        best response.
+        best response. on: where several sets are played at a time: local:K, ray or ray:ADDRESS.
     fields: of the protocol (`steps`, `seeds`, …) and of the training of best responses
         (`best={"stage": …}`), as in `coplay adapt --help`.
 
@@ -112,7 +116,7 @@ def adapt(
     )
     folder = Path(out) if out is not None else new_folder("adapt", focal.split("/")[-1])
     with watching(watcher, quiet) as told:
-        return run_adaptation(request, folder, Path(references), told)
+        return run_adaptation(request, folder, Path(references), told, on)
 
 
 def _part(fields: dict[str, Any], name: str) -> dict[str, Any]:
@@ -172,13 +176,17 @@ def make_request(
     )
 
 
-def run_adaptation(request: Request, out: Path, references: Path, watcher: Watcher) -> Any:
+def run_adaptation(
+    request: Request, out: Path, references: Path, watcher: Watcher, on: str = ""
+) -> Any:
     """Play, keep and draw: the result; of a suite the list of results against its sets, of a pack
-    a summary with that list."""
+    a summary with that list. on: where several sets are played at a time."""
 
     def finished(kept: KeptResults, result: dict[str, Any]) -> None:
         draw_adaptation(kept.path(result["against"], "png"), result)
 
+    if on:
+        meet_in_parts(request, out, references, SweepConfig(on=on), watcher.say)
     game = game_parts(request.game_name)[1](request.game)
     results = meet_all(request, game, out, references, watcher, finished)
     found: Any = results if request.suite else results[0]
@@ -195,6 +203,32 @@ def run_adaptation(request: Request, out: Path, references: Path, watcher: Watch
         draw_suite(out / "suite.png", results)
     write_adaptation_page(out, results, _pictures(out, request))
     return found
+
+
+def check_adapts(config: TrainConfig, against: str) -> None:
+    """An error if players of such a run could not adapt to these co-players."""
+    game = make_game_of(config)
+    make_meeting("random", split_against(against, game), game, AdaptConfig())
+
+
+def adapt_seeds(folder: RunFolder, against: str, watcher: Watcher) -> None:
+    """Let the player of every seed of a finished run adapt to co-players; their normalised scores
+    come into `adapted.json` of its folder, all else below `adapted/`."""
+    config, summary = folder.read_config(), folder.read_summary() or {}
+    scores = []
+    for one in summary.get("seeds", [{"seed": config.run.seed}]):
+        focal = f"{folder.path}@seed={one['seed']}"
+        given = (focal, against, "", "", 0, "ppo", config.game_name, config.game)
+        request = make_request(*given, AdaptConfig(), True, BestResponseConfig())
+        out = folder.path / "adapted" / f"seed-{one['seed']}"
+        found = run_adaptation(request, out, REFERENCES, watcher)
+        if found["normalised"] is None:
+            raise UserError(
+                f"--adapts {against}: there is no best response to them that is better than random "
+                "play, so scores cannot be normalised"
+            )
+        scores.append(found["normalised"])
+    write_json(folder.path / ADAPTED_FILE, {"against": against, "scores": scores})
 
 
 def _pictures(out: Path, request: Request) -> list[tuple[Path, str, str]]:

@@ -7,12 +7,14 @@ from typing import Any
 from coplay.api.arguments import game_and_config, game_fields_of, share_fields, watching
 from coplay.core.compilation import use_cache
 from coplay.core.game import Game
+from coplay.evaluation.partners import make
 from coplay.evaluation.partners.config import PartnersConfig
 from coplay.evaluation.partners.describe import describe_pack
-from coplay.evaluation.partners.make import make_partners as make_pack
 from coplay.evaluation.partners.select import SelectConfig
 from coplay.evaluation.partners.select import select_partners as select
 from coplay.reports.partner_page import write_partner_page
+from coplay.sweeps.config import SweepConfig
+from coplay.sweeps.partner_parts import train_partners
 from coplay.training.partner_packs import read_pack
 from coplay.training.partner_responses import read_responses
 from coplay.training.trainer import Watcher
@@ -24,14 +26,15 @@ def make_partners(
     families: Sequence[str] = ("rules", "selfplay"),
     *,
     game_fields: Mapping[str, Any] | None = None,
+    on: str = "",
     quiet: bool = False,
     watcher: Watcher | None = None,
     **fields: Any,
 ) -> dict[str, Any]:
     """Make a pack of partners; the result is what `coplay partners show --json` prints.
 
-    out: folder of the new pack. families: how partners are made. fields: as in
-        `coplay partners make --help`.
+    out: folder of the new pack. families: how partners are made. on: where several are trained at a
+        time: local:K, ray or ray:ADDRESS. fields: as in `coplay partners make --help`.
 
         coplay.make_partners("packs/sh4", "stag-hunt", ["rules"], rules=12)
         coplay.play("stag-hunt", "packs/sh4@partner=0,ns,nh,random")
@@ -41,8 +44,24 @@ def make_partners(
     name, game_config = game_and_config(game, of_game)
     (config,) = share_fields(rest, PartnersConfig())
     with watching(watcher, quiet) as told:
-        make_pack(name, game_config, tuple(families), config, Path(out), told)
+        make_pack(name, game_config, tuple(families), config, Path(out), told, on)
     return show_partners(out)
+
+
+def make_pack(
+    game_name: str,
+    game: Any,
+    families: tuple[str, ...],
+    config: PartnersConfig,
+    out: Path,
+    watcher: Watcher,
+    on: str = "",
+) -> None:
+    """Make a pack in the folder `out`. on: where several partners are trained at a time."""
+    if on:
+        order = make.check_order(game_name, game, families, config, out, watcher)
+        train_partners(order, families, SweepConfig(on=on), watcher.say)
+    make.make_partners(game_name, game, families, config, out, watcher)
 
 
 def select_partners(

@@ -24,6 +24,7 @@ from coplay.sweeps.seeds import train_seeds
 from coplay.training.config import TrainConfig, run_defaults
 from coplay.training.opened import OpenedRun
 from coplay.training.presets import from_preset, preset_game, presets
+from coplay.training.processes import is_first, own_folder
 from coplay.training.records import HISTORY, note_in_history, read_rows
 from coplay.training.run import RunFolder
 from coplay.training.trainer import Trainer, Watcher
@@ -83,18 +84,18 @@ def train(
         config = make_config(player, game, game_fields or {}, given)
     with watching(watcher, quiet) as told:
         if on:
-            train_seeds_on(on, config, folder, resume, told)
+            train_seeds_on(SweepConfig(on=on), config, folder, resume, told)
         summary = run_training(config, folder, resume or bool(on), told, pictures, force)
     return summary | {"folder": str(folder.path)}
 
 
 def train_seeds_on(
-    on: str, config: TrainConfig, folder: RunFolder, resume: bool, watcher: Watcher
+    where: SweepConfig, config: TrainConfig, folder: RunFolder, resume: bool, watcher: Watcher
 ) -> None:
     """Train the seeds of a run one by one, elsewhere. What is left is the final evaluation."""
     if resume:
         raise UserError("--on begins a run: leave out --resume, or leave out --on")
-    train_seeds(config, folder.path, SweepConfig(on=on), watcher.say)
+    train_seeds(config, folder.path, where, watcher.say)
 
 
 def run_training(
@@ -118,10 +119,13 @@ def run_training(
                 f"note: the player {entry} is not registered: only this process can resume the run "
                 f"or load it; coplay.register_player('{entry}', …) makes it known to others"
             )
-    run = Trainer(config, folder.path, watcher, resume, force)
-    if not pictures:
-        return run.run()
-    return run.run(lambda: after_training(folder, watcher), KeptPage(folder, watcher.say))
+    with own_folder(folder.path) as own:
+        if not is_first():
+            watcher, pictures = Watcher(), False
+        run = Trainer(config, own, watcher, resume, force)
+        if not pictures:
+            return run.run()
+        return run.run(lambda: after_training(folder, watcher), KeptPage(folder, watcher.say))
 
 
 def make_config(

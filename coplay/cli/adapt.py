@@ -64,8 +64,21 @@ class AdaptArguments(Generic[GameConfig]):
     """Where best responses are kept, for all who ask for them."""
     out: Path | None = None
     """Folder of the results; default: a new one below runs/. One that was interrupted goes on."""
+    on: str = ""
+    """Meet several sets of co-players at a time, with the best responses to them: local:K (K worker
+    processes), ray (the Ray cluster that is there, or one on this machine), or ray:ADDRESS."""
     json: bool = False
     """Print the result as one JSON value on standard output."""
+
+
+@dataclass(frozen=True)
+class SetArguments:
+    """Meet one set of co-players, for a process that meets several with --on."""
+
+    order: Path
+    """Who meets whom."""
+    out: Path
+    """Folder of the results."""
 
 
 def default_arguments(
@@ -101,6 +114,8 @@ def run(arguments: list[str]) -> int:
     from coplay.reports.progress import ProgressLine
     from coplay.reports.results import print_json
 
+    if option(arguments, "order") is not None:
+        return _do_order(parse(SetArguments, arguments, "adapt"))
     kind, default = default_arguments(arguments, option(arguments, "game"))
     given = parse(AdaptArguments[kind], arguments, "adapt", default, first=FIRST)  # type: ignore
     request = make_request(
@@ -119,7 +134,7 @@ def run(arguments: list[str]) -> int:
     )
     out = given.out or new_folder("adapt", given.player.split("/")[-1])
     with ProgressLine() as progress:
-        found = run_adaptation(request, out, given.references, progress)
+        found = run_adaptation(request, out, given.references, progress, given.on)
     if given.json:
         print_json(found)
     elif given.partners:
@@ -131,4 +146,15 @@ def run(arguments: list[str]) -> int:
         print(verdict(found if given.suite else [found]))
     if not given.json:
         print(f"all of it with pictures: {out / 'index.html'}")
+    return 0
+
+
+def _do_order(given: SetArguments) -> int:
+    from coplay.api.evaluating import run_adaptation
+    from coplay.reports.progress import ProgressLine
+    from coplay.sweeps.adapt_parts import read_order
+
+    request, references = read_order(given.order)
+    with ProgressLine() as progress:
+        run_adaptation(request, given.out, references, progress)
     return 0

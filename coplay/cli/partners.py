@@ -29,8 +29,21 @@ class MakeArguments(Generic[GameConfig]):
     )
     out: Path = tyro.MISSING
     """Folder of the new pack. Making that was interrupted goes on."""
+    on: str = ""
+    """Train several partners at a time: local:K (K worker processes), ray (the Ray cluster that is
+    there, or one on this machine), or ray:ADDRESS. The same pack comes out."""
     json: bool = False
     """Print what the pack holds as one JSON object on standard output."""
+
+
+@dataclass(frozen=True)
+class PartArguments:
+    """Train a part of a pack, for a process that makes the pack with --on."""
+
+    order: Path
+    """What is to be trained."""
+    out: Path
+    """Folder of the part."""
 
 
 @dataclass(frozen=True)
@@ -76,20 +89,25 @@ def run(arguments: list[str]) -> int:
 
 def make(arguments: list[str]) -> int:
     """coplay partners make …"""
-    from coplay.api.partners import show_partners
+    from coplay.api.partners import make_pack, show_partners
     from coplay.core.compilation import use_cache
-    from coplay.evaluation.partners.make import make_partners
     from coplay.games.registry import game_parts
     from coplay.reports.progress import ProgressLine
+    from coplay.sweeps.partner_parts import do_order
 
+    use_cache()
+    if option(arguments, "order") is not None:
+        part = parse(PartArguments, arguments, "partners make")
+        with ProgressLine() as progress:
+            do_order(part.order, part.out, progress)
+        return 0
     name = option(arguments, "game") or "stag-hunt"
     kind = game_parts(name)[0]
     default: MakeArguments[Any] = MakeArguments(game=kind(), game_name=name)
     given = parse(MakeArguments[kind], arguments, "partners make", default)  # type: ignore
     families = tuple(text.strip() for text in given.families.split(",") if text.strip())
-    use_cache()
     with ProgressLine() as progress:
-        make_partners(name, given.game, families, given.partners, given.out, progress)
+        make_pack(name, given.game, families, given.partners, given.out, progress, given.on)
     _print(show_partners(given.out), given.json)
     return 0
 

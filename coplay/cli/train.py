@@ -3,7 +3,7 @@
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import tyro
 
@@ -39,6 +39,20 @@ class TrainArguments(Generic[GameConfig, LearnerConfig, RunSettings]):
     on: str = ""
     """Train the seeds one by one, several at a time: local:K (K worker processes), ray (the Ray
     cluster that is there, or one on this machine), or ray:ADDRESS. The same folder comes out."""
+    cpus: int = 1
+    """With --on: cores of each seed, as in coplay sweep."""
+    files: Literal["auto", "shared", "returned"] = "auto"
+    """With --on ray: how files come to --out, as in coplay sweep."""
+    coordinator: str = ""
+    """One run by several processes that share --devices: HOST:PORT of the first one, the same for
+    all; auto: as SLURM says."""
+    processes: int = 1
+    """With --coordinator: how many processes there are."""
+    process: int = 0
+    """With --coordinator: which of them this is, from 0 on. 0 writes the run."""
+    adapts: str = ""
+    """At the end let every seed's player adapt to these co-players, one per other seat, as in
+    nh,nh,nh. Normalised scores (0 is random play, 1 the best response) come into adapted.json."""
     pictures: bool = True
     """Leave a page, a replay, a learning curve and a film in the folder."""
     json: bool = False
@@ -96,6 +110,7 @@ def starting_with(player: str, arguments: list[str], command: str) -> tuple[Any,
 def run(arguments: list[str]) -> int:
     """coplay train PLAYER …"""
     from coplay.algorithms.registry import LEARNERS
+    from coplay.api.evaluating import adapt_seeds, check_adapts
     from coplay.api.training import (
         finish_pictures,
         finished_summary,
@@ -105,6 +120,8 @@ def run(arguments: list[str]) -> int:
     )
     from coplay.reports.progress import ProgressLine
     from coplay.reports.results import print_summary
+    from coplay.sweeps.config import SweepConfig
+    from coplay.training.processes import is_first
     from coplay.training.run import RunFolder
 
     if not arguments or arguments[0] in ("-h", "--help"):
@@ -112,6 +129,7 @@ def run(arguments: list[str]) -> int:
         print("coplay train PLAYER --help explains all options")
         return 0
     resume = option(arguments, "resume")
+    join_others(arguments)
     given, config, base = configured(arguments)
     if resume is None:
         if given.force:
@@ -125,16 +143,44 @@ def run(arguments: list[str]) -> int:
         if summary is not None:
             with ProgressLine() as progress:
                 finish_pictures(folder, summary, progress)
+                if given.adapts:
+                    adapt_seeds(folder, given.adapts, progress)
             print(f"{folder.path} is finished: {summary['steps']} steps", file=sys.stderr)
             print_summary(summary, given.json)
             return 0
+    if given.adapts:
+        check_adapts(config, given.adapts)
     with ProgressLine() as progress:
         if given.on:
-            train_seeds_on(given.on, config, folder, resume is not None, progress)
+            where = SweepConfig(on=given.on, cpus=given.cpus, files=given.files)
+            train_seeds_on(where, config, folder, resume is not None, progress)
         begun = resume is not None or bool(given.on)
         summary = run_training(config, folder, begun, progress, given.pictures, given.force)
+        if given.adapts and is_first():
+            adapt_seeds(folder, given.adapts, progress)
+    if given.coordinator and not is_first():
+        return 0
     print_summary(summary, given.json, folder)
     return 0
+
+
+def join_others(arguments: list[str]) -> None:
+    """Become one of several processes, if --coordinator says so: before anything asks JAX for its
+    devices."""
+    coordinator, *numbers = (option(arguments, n) for n in ("coordinator", "processes", "process"))
+    if coordinator is None:
+        if numbers != [None, None]:
+            raise UserError("--processes and --process need --coordinator HOST:PORT")
+        return
+    here = option(arguments, "out") or option(arguments, "resume")
+    if here is None or option(arguments, "on") is not None:
+        raise UserError("--coordinator needs the same --out in all processes, and no --on")
+    if any(text is not None and not text.isdecimal() for text in numbers):
+        raise UserError("--processes and --process are whole numbers")
+
+    from coplay.training.processes import join
+
+    join(coordinator, *(int(text or usual) for text, usual in zip(numbers, (1, 0), strict=True)))
 
 
 def started_from(resume: str | None, config: str | None) -> Any:

@@ -74,13 +74,16 @@ def run_step(step: Measurement, work: Path) -> dict[str, Any]:
     """Run a command in the working folder: its output, the seconds it took, and how many cores
     other programs used meanwhile.
 
-    A training run that was interrupted goes on; its numbers are those of a run without a break.
+    A training run or a sweep that was interrupted goes on; its numbers are those of a run without a
+    break.
     """
     work.mkdir(parents=True, exist_ok=True)
     arguments = step.arguments
     folder = arguments[arguments.index("--out") + 1] if "--out" in arguments else ""
     if arguments[0] == "train" and RunFolder(work / folder).exists():
         arguments = ["train", arguments[1], "--resume", folder, "--json"]
+    if arguments[0] == "sweep" and (work / folder / "sweep.json").exists():
+        arguments = ["sweep", "--resume", folder, "--json"]
     path = os.pathsep.join(filter(None, [str(HOME), os.environ.get("PYTHONPATH", "")]))
     start, busy, own = time.perf_counter(), busy_seconds(), own_seconds()
     code, printed = call([sys.executable, "-m", "coplay", *arguments], work, path)

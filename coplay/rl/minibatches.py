@@ -5,9 +5,12 @@ from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import PartitionSpec as Spec
 from jaxtyping import Array, PRNGKeyArray, Shaped
 
 Carry = TypeVar("Carry")
+COPY = "copy"
+"""The axis of devices that share the game copies of a run."""
 
 
 def by_copy(x: Shaped[Array, "time copy *rest"]) -> Shaped[Array, "copy time *rest"]:
@@ -35,6 +38,14 @@ def shuffled_pass(
     order = jax.random.permutation(key, rows)
 
     def one_minibatch(carry: Carry, part: Array) -> tuple[Carry, Any]:
-        return step(carry, jax.tree.map(lambda x: x[:, part], batch))
+        return step(carry, shared_out(jax.tree.map(lambda x: x[:, part], batch)))
 
     return jax.lax.scan(one_minibatch, carry, order.reshape(minibatches, -1))
+
+
+def shared_out(minibatch: Any) -> Any:
+    """A minibatch [set, row, ...] whose rows are spread over the devices, if the program is made
+    for devices that share the copies: else each would compute the gradient of all rows."""
+    if COPY not in jax.sharding.get_abstract_mesh().axis_names:
+        return minibatch
+    return jax.lax.with_sharding_constraint(minibatch, Spec(None, COPY))

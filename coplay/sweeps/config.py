@@ -7,6 +7,9 @@ from typing import Annotated, Literal
 from coplay.core.config import Config, NonNegativeFloat, NonNegativeInt, PositiveInt, Range
 from coplay.core.errors import UserError
 
+ADAPTED = "adapted"
+"""The objective that is the normalised score of an adaptation."""
+
 
 @dataclass(frozen=True)
 class SweepConfig(Config):
@@ -19,7 +22,10 @@ class SweepConfig(Config):
     """Settings to run; 0: the whole grid, or 20 of other samplers."""
     objective: str = "team_mean"
     """What makes a setting good, of the final evaluation: team_mean, a seat's reward (seat_0), or a
-    score of the game such as won."""
+    score of the game such as won; or adapted, the normalised score of an adaptation (--against)."""
+    against: str = ""
+    """With --objective adapted: the co-players that every run's players adapt to, one per other
+    seat, as in nh,nh,nh."""
     minimise: bool = False
     """The smallest objective is the best."""
     prune: bool = False
@@ -40,6 +46,8 @@ class SweepConfig(Config):
     files: Literal["auto", "shared", "returned"] = "auto"
     """On Ray, how files of a trial come to --out: the folder is on a disk that all nodes share, or
     they are returned through Ray. auto: asks every node whether it sees the folder."""
+    pictures: bool = True
+    """Every trial leaves its page, a replay, a learning curve and a film, as a run does."""
     audit: bool = True
     """First ask whether every varied field changes the program; fields that do not are refused."""
     measure: bool = True
@@ -49,6 +57,8 @@ class SweepConfig(Config):
         super().__post_init__()
         if self.confirm < -1:
             raise UserError(f"confirm must be at least -1, not {self.confirm}")
+        if (self.objective == ADAPTED) != bool(self.against):
+            raise UserError("--objective adapted and --against nh,nh,nh belong together: give both")
         Place.of(self.on)
 
 

@@ -1,7 +1,7 @@
 """The runs of a sweep as commands, and what they gave."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,17 @@ from coplay.core.errors import UserError, unknown
 from coplay.core.files import write_json
 from coplay.core.game import Game
 from coplay.core.loading import is_named, loaded
+from coplay.core.reading import read_field, read_json
 from coplay.core.version import VERSION
 from coplay.games.adapters.worker_game import WorkerGame
-from coplay.sweeps.config import Place, SweepConfig
+from coplay.sweeps.config import ADAPTED, Place, SweepConfig
 from coplay.sweeps.workers import Job, Workers, local_workers
 from coplay.training.config import TrainConfig
 from coplay.training.records import read_rows
 from coplay.training.run import RunFolder, named_paths
+
+ADAPTED_FILE = "adapted.json"
+"""Scores of an adaptation, in the folder of a run."""
 
 
 def make_job(
@@ -26,21 +30,25 @@ def make_job(
     """A run of a configuration, which is written into the file `setting`. more: options of
     `coplay train`."""
     write_json(setting, {"coplay": VERSION} | config.as_json())
-    trusted = [text for one in loaded() for text in ("--load", one)]
-    for path in named_paths(config):
-        if Path(path).is_dir():
-            trusted += ["--load", f"{path.rstrip('/')}/"]
     game = ["--game", config.game_name] if is_named(config.game_name) else []
     options = [text for text in getattr(config.game, "options", ()) if is_named(text)]
     game += ["--game.options", *options] if options else []
-    train = (*trusted, "train", config.player)
+    # As JSON: nobody reads how scripted players would have done, which takes seconds to find out.
+    train = (*trusted(named_paths(config)), "train", config.player, "--json")
     return Job(
         name,
         run,
         (*train, "--config", str(setting), "--out", str(run), *game, *more),
         (*train, "--resume", str(run), *game, *more),
         log,
+        setting,
     )
+
+
+def trusted(folders: Iterable[str]) -> list[str]:
+    """Options by which a job loads what this process has loaded, and may read these folders."""
+    own = [*loaded(), *(f"{path.rstrip('/')}/" for path in folders if Path(path).is_dir())]
+    return [text for one in own for text in ("--load", one)]
 
 
 def workers_for(where: SweepConfig, folder: Path, jobs: int) -> Workers:
@@ -67,10 +75,10 @@ def check_objective(objective: str, game: Game, prune: bool) -> None:
     `prune` the evaluations during the run, too."""
     scores = [] if isinstance(game, WorkerGame) else list(_scores(game))
     seats = [f"seat_{seat}" for seat in range(game.seats)]
-    valid = ["team_mean", *seats, *scores]
+    valid = ["team_mean", *seats, *scores, ADAPTED]
     if objective not in valid and not isinstance(game, WorkerGame):
         raise unknown("objective", objective, valid)
-    if prune and objective in seats:
+    if prune and objective in (*seats, ADAPTED):
         raise UserError(
             f"--prune needs an objective that is evaluated during a run, not {objective}: "
             f"{', '.join(['team_mean', *scores])}"
@@ -86,6 +94,9 @@ def _scores(game: Game) -> Mapping[str, Any]:
 
 def objective_values(folder: Path, objective: str) -> list[float]:
     """[seed] what a finished run got."""
+    if objective == ADAPTED:
+        scores = read_field(read_json(folder / ADAPTED_FILE), "scores", list, str(folder))
+        return [float(one) for one in scores]
     summary = RunFolder(folder).read_summary()
     if summary is None:
         raise UserError(f"{folder} is not finished: there is no summary")

@@ -10,6 +10,7 @@ import io
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import tarfile
 import tempfile
@@ -34,10 +35,17 @@ from coplay.sweeps.workers import (
 Files = Literal["auto", "shared", "returned"]
 CARRIED = ("XLA_FLAGS", "JAX_PLATFORMS", "COPLAY_CACHE")
 """Variables of the driver's environment that runs on other nodes have, too."""
+HERE = "127.0.0.1"
+"""Where Ray listens if it is started for this command alone."""
 LOOK = 2.0
 """Seconds between two looks at a run whose files are returned."""
 ANSWER = 30.0
 """Seconds that a cluster has to answer."""
+ASK = 5.0
+"""Seconds between two looks whether the head is there."""
+SILENT = 3
+"""Looks without an answer after which the head is lost. Ray itself would end this process without a
+sentence, a minute after it lost the head."""
 
 
 def import_ray() -> Any:
@@ -70,15 +78,22 @@ class TrialActor:
         return (Path(folder) / self.token).exists()
 
     def begin(
-        self, job: Job, where: str, packed: bytes | None, returned: bool, carried: dict[str, str]
+        self,
+        job: Job,
+        where: str,
+        packed: bytes | None,
+        order: str | None,
+        carried: dict[str, str],
     ) -> None:
-        """Begin a run or take it up. where: the current folder of the driver. returned: in a folder
-        of this node. packed: what there is of the run, then. carried: variables of the driver."""
+        """Begin a run or take it up. where: the current folder of the driver. order: what the job
+        reads, where it runs in a folder of this node; None: in that of the driver, which this node
+        sees. packed: what there is of the run, then. carried: variables of the driver."""
         cwd = Path(where)
         try:
-            if returned:
+            if order is not None:
                 self.home = cwd = Path(tempfile.mkdtemp(prefix="coplay-ray-"))
-                job = _moved(job, self.home)
+                job = moved(job, self.home)
+                job.order.write_text(order)
                 if packed is not None:
                     unpack(packed, job.folder)
             self.job = job
@@ -125,18 +140,13 @@ class TrialActor:
             shutil.rmtree(self.home, ignore_errors=True)
 
 
-def _moved(job: Job, home: Path) -> Job:
-    """A job whose files lie in a folder of the node. Its setting is written there, too."""
-    setting = home / "setting.json"
-    begin = list(job.begin)
-    place = begin.index("--config") + 1
-    setting.write_text(begin[place])  # the driver has put the file's content here
-    begin[place] = str(setting)
-    run = home / "run"
-    begin[begin.index("--out") + 1] = str(run)
-    go_on = list(job.go_on)
-    go_on[go_on.index("--resume") + 1] = str(run)
-    return Job(job.name, run, tuple(begin), tuple(go_on), home / "log.txt")
+def moved(job: Job, home: Path) -> Job:
+    """A job whose files lie in a folder of the node."""
+    places = {str(job.folder): home / "run", str(job.order): home / "order.json"}
+    begin, go_on = (
+        tuple(str(places.get(text, text)) for text in given) for given in (job.begin, job.go_on)
+    )
+    return Job(job.name, home / "run", begin, go_on, home / "log.txt", home / "order.json")
 
 
 def _stamp(folder: Path) -> str:
@@ -189,7 +199,9 @@ class RayWorkers:
         self.jobs: dict[str, tuple[Job, Any, Any]] = {}
         self.packed: dict[str, bytes] = {}
         self.asked: set[str] = set()
-        self._closed = False
+        self._closed = self.lost = False
+        self.head = "" if address.startswith("ray://") else self._head()
+        self.silent, self.asked_at = 0, time.monotonic()
         try:
             self.slots = self._capacity()
             self.returned = files == "returned" or not self._all_see(files)
@@ -211,13 +223,34 @@ class RayWorkers:
                 try:
                     self.ray.init(address="auto", **quiet)
                 except ConnectionError:
-                    self.ray.init(include_dashboard=False, **quiet)
+                    self.ray.init(include_dashboard=False, _node_ip_address=HERE, **quiet)
         except (ConnectionError, ValueError, RuntimeError, OSError) as error:
             first = (str(error).splitlines() or [""])[0]
             raise UserError(
                 f"--on ray: no cluster answers at {wanted or 'auto'}: {first}"
             ) from error
         return True
+
+    def _head(self) -> str:
+        """HOST:PORT of the head of the cluster."""
+        return str(self.ray.get_runtime_context().gcs_address)
+
+    def _check_head(self) -> None:
+        """An error if the head of the cluster is gone."""
+        if not self.head or time.monotonic() < self.asked_at + ASK:
+            return
+        self.asked_at = time.monotonic()
+        host, _, port = self.head.rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), ASK).close()
+            self.silent = 0
+        except OSError as error:
+            self.silent += 1
+            if self.silent >= SILENT:
+                self.lost = True
+                raise RunStopped(
+                    f"the Ray cluster is lost: its head does not answer at {self.head} ({error})"
+                ) from error
 
     def _nodes(self) -> list[dict[str, Any]]:
         return [one for one in self.ray.nodes() if one["Alive"]]
@@ -273,24 +306,18 @@ class RayWorkers:
 
     def start(self, job: Job) -> bool:
         actor = self.kind.options(**self.wants).remote(self.token, self.cpus)
-        given = self._with_content(job) if self.returned else job
+        order = job.order.read_text() if self.returned else None
         packed = self.packed.get(job.name)
         if self.returned and packed is None:
             packed = pack(job.folder)
-        given = given if self.returned else _absolute(given)
+        given = job if self.returned else _absolute(job)
         carried = {name: os.environ[name] for name in CARRIED if name in os.environ}
-        actor.begin.remote(given, str(Path.cwd()), packed, self.returned, carried)
+        actor.begin.remote(given, str(Path.cwd()), packed, order, carried)
         self.jobs[job.name] = (job, actor, actor.look.remote(LOOK))
         return True
 
-    def _with_content(self, job: Job) -> Job:
-        """A job that carries its setting with it."""
-        begin = list(job.begin)
-        place = begin.index("--config") + 1
-        begin[place] = Path(begin[place]).read_text()
-        return job._replace(begin=tuple(begin))
-
     def poll(self) -> list[Ended]:
+        self._check_head()
         ended = []
         for name, (job, actor, answer) in list(self.jobs.items()):
             ready, _ = self.ray.wait([answer], timeout=0)
@@ -338,6 +365,8 @@ class RayWorkers:
         if self._closed:
             return
         self._closed = True
+        if self.lost:  # whatever asks Ray now would wait for its end
+            return
         for name in self.jobs:
             self.ask_to_stop(name)
         end = time.monotonic() + PATIENCE

@@ -4,16 +4,14 @@ Each seed is a run of its own until all are done. Then they are put together to 
 run of all seeds would have left.
 """
 
-import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 
-from coplay.core.errors import Interrupted, RunStopped, UserError
-from coplay.core.lock import Lock
+from coplay.core.errors import UserError
 from coplay.sweeps.config import SweepConfig
-from coplay.sweeps.jobs import make_job, with_run, workers_for
-from coplay.sweeps.workers import BREAK, LOSSES, TRIES, Job, Workers, tail
+from coplay.sweeps.jobs import make_job, with_run
+from coplay.sweeps.parts import do_parts
+from coplay.sweeps.workers import Job
 from coplay.training.config import TrainConfig
 from coplay.training.merge import merge_runs
 from coplay.training.phases import plan_phases
@@ -34,25 +32,14 @@ def train_seeds(
     check(config)
     RunFolder(out).refuse_if_taken()
     home = out.with_name(f"{out.name}.parts")
-    lock = Lock(home)
-    workers: Workers | None = None
-    try:
-        workers = workers_for(where, home, config.run.seeds)
-        jobs = [_job(config, home, config.run.seed + index) for index in range(config.run.seeds)]
-        say(f"{len(jobs)} seeds, {min(workers.slots, len(jobs))} at a time")
-        run_jobs(workers, [job for job in jobs if not _is_done(job)], say)
-        merge_runs([job.folder for job in jobs], config, out)
-    except KeyboardInterrupt:
-        say("stopping: the runs save what they have")
-        raise Interrupted("stopped; the same command goes on where it was") from None
-    except BaseException:
-        lock.release(discard=True)
-        raise
-    finally:
-        if workers is not None:
-            workers.close()
-        lock.release()
-    shutil.rmtree(home)
+
+    def jobs() -> list[Job]:
+        return [_job(config, home, config.run.seed + index) for index in range(config.run.seeds)]
+
+    def merge(done: list[Job]) -> None:
+        merge_runs([job.folder for job in done], config, out)
+
+    do_parts(where, home, jobs, _is_done, merge, say, "seeds")
 
 
 def check(config: TrainConfig) -> None:
@@ -84,33 +71,3 @@ def _job(config: TrainConfig, home: Path, seed: int) -> Job:
 
 def _is_done(job: Job) -> bool:
     return RunFolder(job.folder).read_summary() is not None
-
-
-def run_jobs(workers: Workers, jobs: list[Job], say: Callable[[str], None]) -> None:
-    """Do all jobs; an error if one fails three times by itself."""
-    waiting, running = list(jobs), dict[str, Job]()
-    failed, lost = dict[str, int](), dict[str, int]()
-    done = 0
-    while waiting or running:
-        while waiting and len(running) < workers.slots:
-            job = waiting.pop(0)
-            if not workers.start(job):
-                waiting.append(job)
-                break
-            running[job.name] = job
-        for one in workers.poll():
-            job = running.pop(one.name)
-            if one.code == 0:
-                done += 1
-                say(f"{job.name}: done, {done} of {len(jobs)}")
-                continue
-            counted = lost if one.lost else failed
-            counted[job.name] = counted.get(job.name, 0) + 1
-            if one.code == 2 or counted[job.name] >= (LOSSES if one.lost else TRIES):
-                raise RunStopped(
-                    f"{job.name} failed: {one.words or tail(job.log)}\nThe same command goes on "
-                    "where it was"
-                )
-            say(f"{job.name}: {'its machine is lost' if one.lost else 'it failed'}; once more")
-            waiting.insert(0, job)
-        time.sleep(BREAK)

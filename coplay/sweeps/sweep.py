@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from coplay.core.errors import Interrupted, RunStopped, UserError, system_error
+from coplay.evaluation.adaptation.protocol import AdaptConfig, make_meeting, split_against
 from coplay.matches.statistics import bootstrap_interval, iqm
 from coplay.sweeps.acting import refuse_inert
 from coplay.sweeps.folder import OpenedSweep, SweepFolder, SweepState, Trial
@@ -63,6 +64,8 @@ class Sweep:
             folder.refuse_if_taken()
         game = make_game_of(state.config)
         check_objective(state.sweep.objective, game, state.sweep.prune)
+        if against := state.sweep.against:
+            make_meeting("random", split_against(against, game), game, AdaptConfig())
         self.sampler = make_sampler(state.sweep, state.space, run.seed)
         self.count = self.sampler.count
         if run.seed + run.seeds + self._fresh() > 2**31:
@@ -226,13 +229,21 @@ class Sweep:
         name = trial.name
         config = configured(self.state.config, trial.setting)
         run, log = self.folder.run(trial), self.folder.log(name)
-        if not workers.start(make_job(name, config, run, self.folder.setting(name), log)):
+        if not workers.start(
+            make_job(name, config, run, self.folder.setting(name), log, *self._more())
+        ):
             self.waiting.append(trial)
             return False
         trial.state = "running"
         self.running[name] = trial
         opened.write(self.state)
         return True
+
+    def _more(self) -> tuple[str, ...]:
+        """Options of `coplay train` beside the configuration."""
+        sweep = self.state.sweep
+        adapts = ("--adapts", sweep.against) if sweep.against else ()
+        return adapts if sweep.pictures else (*adapts, "--no-pictures")
 
     def _ended(self, one: Ended) -> None:
         """A run is over: what it gave, or why it failed."""
@@ -319,7 +330,7 @@ class Sweep:
         opened.write(self.state)
         self.watcher.say(f"the best is trial {best.name}: once more with {fresh} fresh seeds")
         setting, log = self.folder.setting(CONFIRMED), self.folder.log(CONFIRMED)
-        job = make_job(CONFIRMED, config, self.folder.best, setting, log)
+        job = make_job(CONFIRMED, config, self.folder.best, setting, log, *self._more())
         lost = 0
         while not trial.over:
             while not workers.start(job):

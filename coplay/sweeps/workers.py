@@ -41,13 +41,14 @@ saves and leaves its folder to whoever takes it up."""
 
 class Job(NamedTuple):
     """A run to be done. name: of the job. folder: of the run. begin, go_on: what `coplay` is given
-    to begin it and to take it up. log: file for what it prints."""
+    to begin it and to take it up. log: file for what it prints. order: file that it reads."""
 
     name: str
     folder: Path
     begin: tuple[str, ...]
     go_on: tuple[str, ...]
     log: Path
+    order: Path
 
 
 class Ended(NamedTuple):

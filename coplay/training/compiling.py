@@ -1,6 +1,7 @@
 """A block of a run as a compiled program, for the devices and the memory that there are."""
 
 import dataclasses
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -10,10 +11,10 @@ from jaxtyping import Array, Int, Key
 
 from coplay.core.errors import UserError
 from coplay.core.game import Game
-from coplay.training.block import TrainState, make_block, state_shapes
+from coplay.training.block import Counts, TrainState, make_block, state_shapes
 from coplay.training.config import RunConfig, TrainConfig
 from coplay.training.devices import Devices
-from coplay.training.memory import needed, refuse_too_much
+from coplay.training.memory import as_gb, needed, refuse_too_large, refuse_too_much
 from coplay.training.phases import Phase
 
 
@@ -31,9 +32,13 @@ def compile_block(
     state: TrainState,
     keys: Key[Array, " seed"],
     streams: Int[Array, " seat"],
-) -> Callable[..., Any]:
-    """The block of `make_block` for arguments like these. An error if it needs more memory than
-    there is."""
+    say: Callable[[str], None],
+) -> Callable[..., tuple[TrainState, Counts]]:
+    """The block of `make_block` for arguments like these. Of later arguments the state and the
+    three numbers count. An error if it needs more memory than there is.
+
+    state: may be shapes alone. say: is told how long it took and what it needs."""
+    begun = time.perf_counter()
     run, number = config.run, np.int32(0)
     block = block_program(devices, config, phase)
     rest = (keys, number, number, number, streams)
@@ -44,6 +49,10 @@ def compile_block(
         shapes = state_shapes(dataclasses.replace(config, run=other), game, phase)
         return needed(block.lower(game, phase.others, shapes, *rest).compile())
 
-    program = block.lower(*devices.placed(game, phase.others, state, *rest)).compile()
-    refuse_too_much(needed(program), run, need)
-    return lambda *given: program(*devices.placed(*given))
+    refuse_too_large(run, game, need)
+    program, run_block = devices.compile(block, game, phase.others, state, *rest)
+    bytes_ = needed(program)
+    refuse_too_much(bytes_, run, need)
+    told = f"; it needs {as_gb(bytes_)} of memory" if bytes_ else ""
+    say(f"compiled in {time.perf_counter() - begun:.1f} s{told}")
+    return lambda *given: run_block(given[2], *given[4:7])

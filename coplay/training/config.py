@@ -1,11 +1,9 @@
 """The configuration of a training run, whatever is trained on whatever game."""
 
-import math
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from coplay.algorithms.registry import learner_parts
-from coplay.core.archive import memory
 from coplay.core.config import (
     Config,
     NonNegativeInt,
@@ -19,14 +17,10 @@ from coplay.core.config import (
     with_fields,
 )
 from coplay.core.errors import UserError, unknown
-from coplay.core.game import Game
 from coplay.core.reading import read_field
 from coplay.games.registry import game_parts
-from coplay.nn.networks import view_shape
 from coplay.training.loggers.registry import chosen_loggers
 from coplay.training.upgrade import is_old, upgraded_learner, without_gone
-
-MANY_STEPS = 10_000_000  # of a rollout; below it nothing is estimated
 
 
 @dataclass(frozen=True)
@@ -52,7 +46,8 @@ class RunConfig(Config):
     seeds: Annotated[int, Range(least=1, most=10_000)] = 1
     """Independent seeds trained side by side in one compiled program."""
     devices: PositiveInt = 1
-    """Devices that share the seeds; their number must divide that of the seeds."""
+    """Devices that share the seeds, if their number divides that of the seeds, else the game
+    copies of each seed: every device plays and learns from its own, and gradients are summed."""
     copies: PositiveInt = 256
     """Game copies played at once."""
     rollout: PositiveInt = 32
@@ -87,22 +82,6 @@ class RunConfig(Config):
                 "partners say who sits where: leave out seating and switch, or name partners in "
                 "the seating, as in ppo,packs/sh4@partner=3,ns,ns"
             )
-
-
-def refuse_too_large(run: RunConfig, game: Game) -> None:
-    """An error if the views of one rollout alone are larger than the machine's memory: the system
-    would end the process without a word."""
-    steps = run.copies * run.rollout
-    if steps < MANY_STEPS:
-        return
-    shape = view_shape(game)
-    needed = steps * game.seats * (math.prod(shape.planes) + shape.features)  # a byte for each
-    if needed > memory():
-        raise UserError(
-            f"a rollout of {run.copies} copies and {run.rollout} steps takes at least "
-            f"{needed / 2**30:,.0f} GB of memory, this machine has {memory() / 2**30:,.0f}: give "
-            "fewer --copies or a shorter --rollout"
-        )
 
 
 def run_defaults(learner: type) -> RunConfig:

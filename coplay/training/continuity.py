@@ -1,8 +1,8 @@
 """Whether a run that is taken up is the run that was left: what its checkpoints state.
 
 Every checkpoint states the configuration (apart from `run.steps`, which may be raised, and
-`run.devices`, which changes no number) and its checksum, the version of coplay, and the length and
-checksum of each file that grows.
+`run.devices`, which changes rounding at most) and its checksum, the version of coplay, and the
+length and checksum of each file that grows.
 """
 
 import hashlib

@@ -1,11 +1,14 @@
 """What a compiled run needs of memory, and how many game copies would fit."""
 
 import dataclasses
+import math
 from collections.abc import Callable
 from typing import Any
 
 from coplay.core.archive import memory
-from coplay.core.errors import RunStopped, UserError
+from coplay.core.errors import UserError
+from coplay.core.game import Game
+from coplay.nn.networks import view_shape
 from coplay.training.config import RunConfig
 
 
@@ -26,14 +29,44 @@ def refuse_too_much(bytes_: int, run: RunConfig, need: Callable[[RunConfig], int
     """
     if bytes_ <= memory():
         return
-    words = f"this run needs {_gb(bytes_)} of memory, this machine has {_gb(memory())}"
-    fits = _fitting(bytes_, run, need)
-    advice = f"--copies {fits}" if fits else "fewer --copies or a shorter --rollout"
-    raise RunStopped(f"{words}: begin it again in another folder with {advice}")
+    advice = _advice(largest_that_fits(bytes_, run, need))
+    there = f"this machine has {as_gb(memory())}"
+    raise UserError(f"this run needs {as_gb(bytes_)} of memory, {there}: give {advice}")
 
 
-def _fitting(bytes_: int, run: RunConfig, need: Callable[[RunConfig], int]) -> int:
-    """The largest number of copies that fits; 0: none was found."""
+def refuse_too_large(run: RunConfig, game: Game, need: Callable[[RunConfig], int]) -> None:
+    """An error if the views of one rollout alone are larger than the machine's memory. Such a run
+    is not even compiled."""
+    views = _view_bytes(run, game)
+    if views <= memory():
+        return
+    small = run
+    while small.copies > 1 and _view_bytes(small, game) > memory() / 16:
+        small = dataclasses.replace(small, copies=small.copies // 2)
+    try:
+        fits = largest_that_fits(need(small), small, need)
+    except UserError:  # copies that do not divide
+        fits = 0
+    raise UserError(
+        f"a rollout of {run.copies} copies and {run.rollout} steps takes at least {as_gb(views)} "
+        f"of memory, this machine has {as_gb(memory())}: give {_advice(fits)}"
+    )
+
+
+def _view_bytes(run: RunConfig, game: Game) -> int:
+    """A byte for each number in the views of one rollout."""
+    shape = view_shape(game)
+    each = game.seats * (math.prod(shape.planes) + shape.features)
+    return run.copies * run.rollout * each
+
+
+def _advice(copies: int) -> str:
+    return f"--copies {copies}" if copies else "fewer --copies or a shorter --rollout"
+
+
+def largest_that_fits(bytes_: int, run: RunConfig, need: Callable[[RunConfig], int]) -> int:
+    """The largest number of copies that fits, by a line; 0: none was found. bytes_: of `run`, which
+    may fit or not."""
     copies, half = run.copies, run.copies // 2
     while half:
         try:
@@ -50,10 +83,10 @@ def _fitting(bytes_: int, run: RunConfig, need: Callable[[RunConfig], int]) -> i
         if fits >= half:
             if need(dataclasses.replace(run, copies=fits)) <= memory():
                 return fits
-            return half
+            return copies if bytes_ <= memory() else half
         copies, half, bytes_ = half, half // 2, less
     return 0
 
 
-def _gb(bytes_: int) -> str:
+def as_gb(bytes_: int) -> str:
     return f"{bytes_ / 2**30:,.1f} GB"

@@ -37,7 +37,7 @@ from coplay.training.block import (
     state_shapes,
 )
 from coplay.training.compiling import compile_block
-from coplay.training.config import TrainConfig, refuse_too_large
+from coplay.training.config import TrainConfig
 from coplay.training.continuity import (
     differences,
     require_same,
@@ -121,7 +121,6 @@ class Trainer:
         if not self.goes_on:
             check_taught(config, self.game)
         self.phases = plan_phases(config, self.game)
-        refuse_too_large(run, self.game)
         self.per_iteration = run.copies * run.rollout
         self.total = math.ceil(run.steps / self.per_iteration)
         self.seeds = [run.seed + index for index in range(run.seeds)]
@@ -141,6 +140,7 @@ class Trainer:
         self.stop = StopRequest()
         self.show: Callable[[], None] | None = None
         self.workers: WorkerBlocks | None = None
+        self.ready: Any = None  # the first block, compiled before the run begins
         if isinstance(self.game, WorkerGame):
             self.workers = WorkerBlocks(self.game, run, self.seeds, self.watcher.say)
         # Nothing is gained by long blocks where every step leaves the compiled program.
@@ -157,6 +157,9 @@ class Trainer:
             prepare_goals(self.config, self.game, self.folder, watcher.say, watcher.work)
             self.config = self.folder.begun(self.config)
             self.phases = plan_phases(self.config, self.game)
+        if not self.workers:  # a run that cannot fit is refused before it leaves anything
+            shapes = state_shapes(self.config, self.game, self.phases[0])
+            self.ready = self._compile(self.phases[0], shapes)
         self.state = self._start()
         self.folder.write_config(self.given)
         self.logs = Logs(self.folder.path, self.seeds, others=self._other_logs())
@@ -289,7 +292,7 @@ class Trainer:
         end, phase, run = ends[self.phase], self.phases[self.phase], self.config.run
         words = f"stopped at step {self.step} while compiling; go on with: {self._resuming}"
         with self.stop.at_once(words):
-            block = self._compile(phase)
+            block, self.ready = self.ready or self._compile(phase, self.state), None
         saved_at = self.step
         pending: tuple[Counts, int] | None = None
         self._evaluate_if_due()
@@ -336,21 +339,20 @@ class Trainer:
 
     def _enter(self, before: Phase, phase: Phase) -> TrainState:
         copies = self.config.run.copies
-        return jax.lax.map(lambda state: enter_phase(before, phase, state, copies), self.state)
+        state = self.devices.here(self.state)
+        return jax.lax.map(lambda one: enter_phase(before, phase, one, copies), state)
 
-    def _compile(self, phase: Phase) -> Any:
-        """The function that plays and learns blocks of the phase; see `make_block`."""
+    def _compile(self, phase: Phase, state: TrainState) -> Any:
+        """The function that plays and learns blocks of the phase; see `make_block`. state: or its
+        shapes."""
         begun = time.perf_counter()
         compiled: Any
         if self.workers:
-            compiled = self.workers.make_block(phase, self.state)
+            compiled = self.workers.make_block(phase, state)
         else:
-            compiled = compile_block(
-                self.devices, self.config, phase, self.game, self.state, self.keys, self.streams
-            )
-        took = time.perf_counter() - begun
-        self.clock.compiling += took
-        self.watcher.say(f"compiled in {took:.1f} s")
+            parts = (self.config, phase, self.game, state, self.keys, self.streams)
+            compiled = compile_block(self.devices, *parts, self.watcher.say)
+        self.clock.compiling += time.perf_counter() - begun
         return compiled
 
     # --- logs ----------------------------------------------------------------------------------
@@ -405,7 +407,8 @@ class Trainer:
 
     def _save(self) -> None:
         """A checkpoint of everything; the best learners so far beside it."""
-        self.best.keep(self.state.learners, self.step)
+        state = self.devices.here(self.state)
+        self.best.keep(state.learners, self.step)
         records = [self.logs.record, self.evaluations.record]
         note = {
             "phase": self.phase,
@@ -419,7 +422,7 @@ class Trainer:
         if self.workers:
             note["restarts"] = self.workers.restarts
         note |= statement(self.given, {record.path.name: record.state() for record in records})
-        self.saved.save(self.step, self.state, note)
+        self.saved.save(self.step, state, note)
 
     # --- the end -------------------------------------------------------------------------------
 

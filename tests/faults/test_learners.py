@@ -41,9 +41,9 @@ def test_crash_states_of_every_learner(
     programs: list[Any] = []
     compile_block = Trainer._compile
 
-    def compile_once(self: Trainer, phase: Any) -> Any:
+    def compile_once(self: Trainer, phase: Any, state: Any) -> Any:
         if not programs:
-            programs.append(compile_block(self, phase))
+            programs.append(compile_block(self, phase, state))
         return programs[0]
 
     monkeypatch.setattr(Trainer, "_compile", compile_once)

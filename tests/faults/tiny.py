@@ -77,7 +77,7 @@ class TinyTrainer(Trainer):
     def _start(self) -> TrainState:
         return tiny_state()
 
-    def _compile(self, phase: Any) -> Any:
+    def _compile(self, phase: Any, state: Any) -> Any:
         return tiny_block
 
     def _evaluate(self, phase: Any, index: int, episodes: int) -> Match:

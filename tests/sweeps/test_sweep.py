@@ -10,12 +10,14 @@ import pytest
 from coplay.api.checking import check
 from coplay.api.sweeping import new_sweep, resumed_sweep, run_sweep
 from coplay.api.training import make_config
-from coplay.core.errors import Interrupted, UserError
+from coplay.core import files
+from coplay.core.errors import Interrupted, RunStopped, UserError
 from coplay.core.lock import Lock
 from coplay.reports.listing import overviews
 from coplay.sweeps import sweep as loop
 from coplay.sweeps.config import SweepConfig
 from coplay.sweeps.folder import SweepFolder, SweepState
+from tests.faults.disks import FailingDisk
 from tests.sweeps.fakes import FakeWorkers, Listener, write_run
 from tests.trust.pages import read_page
 
@@ -165,6 +167,35 @@ def test_a_sweep_that_no_trial_survives(tmp_path: Path, monkeypatch: pytest.Monk
     done, _, _ = go(monkeypatch, make(), tmp_path / "sweep", lambda *given: 2, page=True)
     assert done.best() is None and done.confirmed is None
     assert "No trial has finished" in " ".join(read_page(tmp_path / "sweep" / "index.html"))
+
+
+@pytest.mark.slow
+def test_a_full_disk_and_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the sweep writes when the disk is full, it says how to go on, and loses nothing."""
+    whole, _, _ = go(monkeypatch, make(), tmp_path / "whole")
+    disk = FailingDisk()
+    with files.using(disk):
+        go(monkeypatch, make(), tmp_path / "counted")
+    assert disk.count > 20
+    for number in range(0, disk.count, max(1, disk.count // 12)):
+        out = tmp_path / f"at-{number}"
+        with files.using(FailingDisk(number)), pytest.raises((RunStopped, UserError)) as stopped:
+            go(monkeypatch, make(), out)
+        if (out / "sweep.json").exists():
+            assert f"coplay sweep --resume {out}" in str(stopped.value), number
+            state = resumed_sweep(SweepFolder(out), {})
+            done, _, _ = go(monkeypatch, state, out, resume=True)
+        else:
+            done, _, _ = go(monkeypatch, make(), out)
+        assert done.trials == whole.trials, number
+
+
+def test_the_score_of_an_adaptation(tmp_path: Path) -> None:
+    (tmp_path / "adapted.json").write_text('{"against": "nh,nh,nh", "scores": [0.5, 0.75]}')
+    assert loop.objective_values(tmp_path, "adapted") == [0.5, 0.75]
+    for wrong in ({"objective": "adapted"}, {"against": "nh,nh,nh"}):
+        with pytest.raises(UserError, match="belong together"):
+            SweepConfig(**wrong)
 
 
 def test_objectives(tmp_path: Path) -> None:

@@ -20,7 +20,9 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def job(folder: Path, name: str, word: str) -> Job:
     run = folder / name
-    return Job(name, run, ("begin", word), ("go-on", word), folder / "logs" / name)
+    return Job(
+        name, run, ("begin", word), ("go-on", word), folder / "logs" / name, folder / "order"
+    )
 
 
 def wait_for(some: LocalWorkers) -> Ended:

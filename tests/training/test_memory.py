@@ -1,11 +1,15 @@
 """A run that needs more memory than there is names the copies that fit."""
 
+from pathlib import Path
+
 import pytest
 
-from coplay.core.errors import RunStopped
+from coplay.cli.main import run as command
+from coplay.core.errors import UserError
+from coplay.games.registry import make_game
 from coplay.training import memory
 from coplay.training.config import RunConfig
-from coplay.training.memory import refuse_too_much
+from coplay.training.memory import refuse_too_large, refuse_too_much
 
 
 def need(run: RunConfig) -> int:
@@ -18,12 +22,43 @@ def test_the_largest_that_fits_is_named(
 ) -> None:
     monkeypatch.setattr(memory, "memory", lambda: there)
     run = RunConfig(copies=256)
-    with pytest.raises(RunStopped, match=f"--copies {copies}$"):
+    with pytest.raises(UserError, match=f"--copies {copies}$"):
         refuse_too_much(need(run), run, need)
     refuse_too_much(need(RunConfig(copies=copies)), run, need)
 
 
 def test_where_nothing_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "memory", lambda: 500)
-    with pytest.raises(RunStopped, match="shorter --rollout"):
+    with pytest.raises(UserError, match="shorter --rollout"):
         refuse_too_much(need(RunConfig()), RunConfig(), need)
+
+
+def test_views_that_cannot_fit_are_refused_uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    game = make_game("matrix:stag-hunt")
+    monkeypatch.setattr(memory, "memory", lambda: 10**7)
+    compiled = []
+
+    def need(run: RunConfig) -> int:
+        compiled.append(run.copies)
+        return 1000 * run.copies
+
+    refuse_too_large(RunConfig(), game, need)
+    assert not compiled
+    with pytest.raises(UserError, match=r"at least .* GB of memory, .* give --copies 99\d\d$"):
+        refuse_too_large(RunConfig(copies=2**20), game, need)
+    assert max(compiled) < 10_000
+
+
+@pytest.mark.slow
+def test_copies_that_do_not_fit_leave_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(memory, "memory", lambda: 4 * 2**20)
+    small = ["train", "ppo", "--game", "matrix:stag-hunt", "--network.hidden", "4", "--no-pictures"]
+    small += ["--rollout", "8", "--minibatches", "1", "--steps", "64", "--episodes", "2"]
+    out = ["--out", str(tmp_path / "run")]
+    assert command([*small, *out, "--copies", "8192"]) == 2
+    said = capsys.readouterr().err
+    assert "this run needs 0.0 GB of memory" in said and not list(tmp_path.iterdir())
+    fits = said.rpartition("--copies ")[2].strip()
+    assert command([*small, *out, "--copies", fits]) == 0

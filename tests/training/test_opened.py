@@ -9,10 +9,9 @@ import pytest
 from coplay.api import training as api
 from coplay.api.checking import check
 from coplay.core.errors import UserError
-from coplay.training.config import RunConfig, refuse_too_large
 from coplay.training.opened import OpenedRun
 from coplay.training.records import read_rows
-from coplay.training.run import RunFolder, make_game_of
+from coplay.training.run import RunFolder
 from coplay.training.trainer import Trainer, Watcher
 from tests.faults.disks import snapshot
 from tests.faults.tiny import TinyTrainer, tiny, tiny_config, train_tiny
@@ -107,10 +106,3 @@ def test_a_run_killed_after_its_summary_gets_its_pictures(
     for _ in range(2):
         api.finish_pictures(folder, summary, Watcher())
         assert drawn == [folder.path] and check(folder.path)[0].whole
-
-
-def test_what_cannot_fit_into_memory_is_refused() -> None:
-    game = make_game_of(tiny_config(4))
-    refuse_too_large(RunConfig(), game)
-    with pytest.raises(UserError, match=r"at least [\d,]+ GB of memory, this machine has"):
-        refuse_too_large(RunConfig(copies=10**9), game)

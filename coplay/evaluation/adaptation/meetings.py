@@ -9,7 +9,7 @@ sets/NAME.csv    every episode of every unit
 import csv
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -113,6 +113,13 @@ def slug(against: str) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "-", "-".join(words)).strip("-")
 
 
+def check_sets(request: Request, sets: Sequence[str], game: Game) -> None:
+    """Makes all players once before anything is written, so that errors come first."""
+    for text in sets:
+        against = split_against(text, game, request.side)
+        make_meeting(request.focal, against, game, request.adapt, request.side)
+
+
 def meet_all(
     request: Request,
     game: Game,
@@ -126,11 +133,7 @@ def meet_all(
     finished: called with each new result once it is kept, to draw it.
     """
     kept = KeptResults(out, request)
-    # Everything is made once before anything is written, so that errors come first.
-    for text in request.sets:
-        if kept.read(text) is None:
-            against = split_against(text, game, request.side)
-            make_meeting(request.focal, against, game, request.adapt, request.side)
+    check_sets(request, [text for text in request.sets if kept.read(text) is None], game)
     write_json(kept.settings, request.as_json())
     results = []
     for number, text in enumerate(request.sets):

@@ -50,6 +50,32 @@ def make_partners(
 ) -> Pack:
     """A pack with these families, in a new folder; the runs that trained them stay in `runs` below
     it. Making that was interrupted goes on."""
+    order = check_order(game_name, game, families, config, folder, watcher)
+    begin_pack(order, families)
+    times = read_times(folder)
+    found = {}
+    for name in families:
+        watcher.say(f"family '{name}'")
+        began = time.monotonic()
+        found[name] = MAKERS[name](order)
+        seconds = round(time.monotonic() - began, 1)
+        times[name] = round(times.get(name, 0.0) + seconds, 1)
+        watcher.say(f"family '{name}': {len(found[name].hows)} partners in {seconds:.0f} s")
+        # Beside the pack and not in it: the same seed gives the same bytes of a pack.
+        with listing(folder):
+            write_json(folder / TIMES, times)
+    return write_pack(folder, game_name, game, config.seed, found)
+
+
+def check_order(
+    game_name: str,
+    game: Any,
+    families: tuple[str, ...],
+    config: PartnersConfig,
+    folder: Path,
+    watcher: Watcher,
+) -> Order:
+    """What the makers are given; an error if these families cannot be made for this game."""
     for name in families:
         if name not in MAKERS:
             raise unknown("family", name, MAKERS)
@@ -73,34 +99,23 @@ def make_partners(
     order = Order(game_name, game, made, config, folder, watcher)
     if "people" in families:
         person_data(order)
+    return order
+
+
+def begin_pack(order: Order, families: tuple[str, ...]) -> None:
+    """A new folder that says what is made in it, or one that was begun by the same request."""
     asked = {
-        "game_name": game_name,
-        "game": to_json(game),
+        "game_name": order.game_name,
+        "game": to_json(order.game),
         "families": list(families),
-        "config": to_json(config),
+        "config": to_json(order.config),
     }
-    if (folder / ABOUT).exists() or not _goes_on(folder / ASKED, asked):
+    folder = order.folder
+    goes_on = (folder / ASKED).is_file() and read_json(folder / ASKED) == asked
+    if (folder / ABOUT).exists() or not goes_on:
         refuse_full(folder)
     with listing(folder):
         write_json(folder / ASKED, asked)
-    times = read_times(folder)
-    found = {}
-    for name in families:
-        watcher.say(f"family '{name}'")
-        began = time.monotonic()
-        found[name] = MAKERS[name](order)
-        seconds = round(time.monotonic() - began, 1)
-        times[name] = round(times.get(name, 0.0) + seconds, 1)
-        watcher.say(f"family '{name}': {len(found[name].hows)} partners in {seconds:.0f} s")
-        # Beside the pack and not in it: the same seed gives the same bytes of a pack.
-        with listing(folder):
-            write_json(folder / TIMES, times)
-    return write_pack(folder, game_name, game, config.seed, found)
-
-
-def _goes_on(path: Path, asked: dict[str, Any]) -> bool:
-    """Whether a folder was begun by the same request."""
-    return path.is_file() and read_json(path) == asked
 
 
 def read_times(folder: Path) -> dict[str, float]:
@@ -129,34 +144,40 @@ def make_rules(order: Order) -> FamilyData:
 def make_selfplay(order: Order) -> FamilyData:
     """PPO in self-play with shared parameters: early, middle and late checkpoints of several runs
     (fictitious co-play)."""
-    config = order.config
     actors, hows = [], []
-    for number, steps in enumerate(config.selfplay_steps):
-        order.watcher.work("selfplay: runs", number, len(config.selfplay_steps))
-        settings = TrainConfig(
-            player="ppo",
-            game_name=order.game_name,
-            learner=PPOConfig(parameters="shared", network=NETWORK),
-            game=order.game,
-            run=RunConfig(
-                steps=steps,
-                seeds=config.selfplay_seeds,
-                seed=config.seed,
-                copies=config.copies,
-                checkpoint_every=steps,
-                keep=1,
-                episodes=1000,
-            ),
-        )
-        run = RunFolder(order.folder / "runs" / f"selfplay-{steps}")
-        if not run.exists() or run.read_summary() is None:
-            Trainer(settings, run.path, order.watcher, resume=run.exists()).run()
-        trained = load_run(run.path)
+    steps_of = order.config.selfplay_steps
+    for number, steps in enumerate(steps_of):
+        order.watcher.work("selfplay: runs", number, len(steps_of))
+        trained = load_run(selfplay_run(order, steps))
         for seed in trained.seeds:
             _, state = trained.learner(0, seed)
             actors.append(jax.tree.map(lambda x: x[0], state.actor))
             hows.append({"learner": "ppo", "seed": seed, "steps": steps})
     return FamilyData(stack(actors), hows)
+
+
+def selfplay_run(order: Order, steps: int) -> Path:
+    """PPO in self-play for so many steps, all seeds; kept."""
+    config = order.config
+    settings = TrainConfig(
+        player="ppo",
+        game_name=order.game_name,
+        learner=PPOConfig(parameters="shared", network=NETWORK),
+        game=order.game,
+        run=RunConfig(
+            steps=steps,
+            seeds=config.selfplay_seeds,
+            seed=config.seed,
+            copies=config.copies,
+            checkpoint_every=steps,
+            keep=1,
+            episodes=1000,
+        ),
+    )
+    run = RunFolder(order.folder / "runs" / f"selfplay-{steps}")
+    if not run.exists() or run.read_summary() is None:
+        Trainer(settings, run.path, order.watcher, resume=run.exists()).run()
+    return run.path
 
 
 MAKERS: dict[str, Callable[[Order], FamilyData]] = {
@@ -168,3 +189,30 @@ MAKERS: dict[str, Callable[[Order], FamilyData]] = {
     "people": make_people,
 }
 """Family -> what makes it."""
+
+
+# --- parts, for several workers ----------------------------------------------------------------
+
+
+def parts_of(families: tuple[str, ...], config: PartnersConfig) -> list[str]:
+    """What can be trained independently: a family, or one of its runs as FAMILY:WHICH."""
+    found = []
+    for name in families:
+        if name == "selfplay":
+            found += [f"selfplay:{steps}" for steps in config.selfplay_steps]
+        elif name == "rewards":
+            found += [f"rewards:{number}" for number in range(config.rewards)]
+        elif name != "rules":  # takes no time
+            found.append(name)
+    return found
+
+
+def make_part(order: Order, part: str) -> None:
+    """Leave what a part trains in `runs` of the folder, where `make_partners` finds it."""
+    name, _, which = part.partition(":")
+    if name == "selfplay":
+        selfplay_run(order, int(which))
+    elif name == "rewards":
+        make_rewards(order, int(which))
+    else:
+        MAKERS[name](order)

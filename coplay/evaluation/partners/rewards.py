@@ -48,15 +48,17 @@ def draw_weights(game: Game, count: int, seed: int) -> np.ndarray:
     return np.concatenate([own, signs * sizes], axis=1).astype(np.float32)
 
 
-def make_rewards(order: Order) -> FamilyData:
-    """Each partner is trained for weights of its own, in all seats, with shared parameters."""
+def make_rewards(order: Order, only: int | None = None) -> FamilyData:
+    """Each partner is trained for weights of its own, in all seats, with shared parameters, and
+    kept. only: one of them."""
     game, config = order.made, order.config
     weights = draw_weights(game, config.rewards, config.seed)
     learner = ppo(game, tuple(range(game.seats)), NETWORK, config.copies)
     practice = Practice(learner, config.copies, reward=weighted_events)
     blocks = -(-config.rewards_steps // practice.block_steps)
     actors, hows = [], []
-    for number, mine in enumerate(weights):
+    for number in range(config.rewards) if only is None else [only]:
+        mine = weights[number]
         key = jax.random.fold_in(jax.random.key(config.seed), 2000 + number)
         path = order.folder / "runs" / f"rewards-{number}.npz"
         order.watcher.say(f"partner {number + 1} of {len(weights)} of the family 'rewards'")

@@ -1,0 +1,1 @@
+"""coplay inside other programs."""
