@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import coplay
+from coplay.algorithms.ppo.learner import PPO
 from coplay.algorithms.registry import learner_parts
 from coplay.core.config import with_fields
 from coplay.core.errors import UserError
@@ -29,7 +30,6 @@ SMALL: dict[str, Any] = {"network.hidden": (8,), "minibatches": 2, "epochs": 1}
 @pytest.mark.parametrize(
     ("player", "game", "fields", "words"),
     [
-        ("mappo", "hidden-kind", {}, "does not train with --partners"),
         ("ppo", "hidden-kind", {"seating": "ppo,random"}, "leave out seating"),
         ("ppo", "identity", {}, "whose seats can be renumbered"),
         ("ppo", "stag-hunt", {}, "other views or actions"),
@@ -48,6 +48,15 @@ def test_what_cannot_be_trained_is_said_before(
     with pytest.raises(UserError, match=words):
         coplay.train(player, game, tmp_path / "run", quiet=True, **fields)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_learner_that_cannot_meet_partners_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PPO, "meets_partners", False)
+    pack = kinds_pack(tmp_path / "pack")
+    with pytest.raises(UserError, match="does not train with --partners"):
+        coplay.train("ppo", "hidden-kind", tmp_path / "run", quiet=True, partners=str(pack.folder))
 
 
 def test_the_learner_takes_the_seats_of_the_game_in_turn(tmp_path: Path) -> None:
@@ -89,13 +98,15 @@ def test_a_run_names_its_partners_and_goes_on_with_no_others(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("player", ["ppo-gru", "rl2", "liam", "varibad", "plastic"])
+@pytest.mark.parametrize(
+    "player", ["ppo-gru", "rl2", "liam", "varibad", "plastic", "mappo", "hyper-mappo"]
+)
 def test_learning_begins_with_the_policy_that_acted(tmp_path: Path, player: str) -> None:
     """Also where partners changed within a rollout and memories were emptied."""
     pack = kinds_pack(tmp_path / "pack")
-    settings = with_fields(
-        learner_parts(player)[0](), SMALL | ({"library": 3} if player == "plastic" else {})
-    )
+    more = {"plastic": {"library": 3}, "mappo": {"memory.kind": "gru", "memory.chunk_length": 8}}
+    more["hyper-mappo"] = {"memory.chunk_length": 8}
+    settings = with_fields(learner_parts(player)[0](), SMALL | more.get(player, {}))
     run = RunConfig(partners=str(pack.folder), meeting_episodes=3, copies=6, rollout=16)
     config = TrainConfig(player, "hidden-kind", settings, CONFIG, run)
     game, streams = HiddenKind(CONFIG), jnp.arange(2)
@@ -106,8 +117,10 @@ def test_learning_begins_with_the_policy_that_acted(tmp_path: Path, player: str)
     def ratio(key: jax.Array) -> Any:
         (state,), table = init_state(phase, game, key, 6, streams)
         # Networks of some size, so that what is remembered matters.
-        actor = jax.tree.map(lambda x: x + 0.5 * jax.random.normal(key, x.shape), state.actor)
-        state = state._replace(actor=actor)
+        where = state.parameters if "mappo" in player else state
+        actor = jax.tree.map(lambda x: x + 0.5 * jax.random.normal(key, x.shape), where.actor)
+        where = where._replace(actor=actor)
+        state = state._replace(parameters=where) if "mappo" in player else where
         order, found = phase.order(6, 2), []
         for number in range(2):
             groups, own = groups_of(phase, (state,)), jax.random.fold_in(key, number)

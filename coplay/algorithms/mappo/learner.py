@@ -60,6 +60,7 @@ class MAPPO(sets.SetLearner):
 
     config: MAPPOConfig = eqx.field(static=True)
 
+    meets_partners = True
     training_only = ("optimisers",)
 
     @property
