@@ -59,7 +59,6 @@ class MAPPO(sets.SetLearner):
     """See the module docstring."""
 
     config: MAPPOConfig = eqx.field(static=True)
-
     meets_partners = True
     training_only = ("optimisers",)
 
