@@ -20,6 +20,7 @@ from coplay.core import loading
 from coplay.core.config import parse_fields
 from coplay.core.errors import UserError
 from coplay.games.registry import GAMES, game_parts
+from coplay.training import processes
 from coplay.training.config import TrainConfig, run_defaults
 from coplay.training.run import RunFolder
 from tools.docs.command_line import all_options
@@ -189,6 +190,7 @@ def fault(words: list[str], only_named: bool = False) -> str:
 def test_commands_parse(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "500")
+    monkeypatch.setattr(processes, "join", lambda *_: None)  # nobody is there to meet
     (tmp_path / "examples").symlink_to(HOME / "examples")
     for mine, ours in FILES_OF_READERS.items():
         (tmp_path / mine).symlink_to(HOME / "examples" / ours)

@@ -23,8 +23,8 @@ from coplay.games.stag_hunt import StagHuntConfig
 from coplay.matches import match
 from coplay.reproduce import runner
 from coplay.serve import server, start
-from coplay.sweeps import seeds, sweep
-from coplay.training import collect, trainer
+from coplay.sweeps import parts, sweep
+from coplay.training import collect, processes, trainer
 from coplay.training.config import RunConfig, TrainConfig
 from coplay.training.phases import plan_phases
 from tests.cli import fuzz
@@ -56,7 +56,8 @@ def sandbox(tmp_path: Path, monkeypatch: Any) -> Path:
         (collect, "play_whole"),
         (runner, "reproduce"),
         (sweep.Sweep, "run"),
-        (seeds, "workers_for"),
+        (parts, "workers_for"),
+        (processes, "join"),
         (start, "GuestTable"),
         (server, "serve"),
     ):

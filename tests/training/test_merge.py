@@ -9,7 +9,7 @@ import pytest
 from coplay.api.training import make_config, train
 from coplay.cli.main import run
 from coplay.core.errors import UserError
-from coplay.sweeps import seeds
+from coplay.sweeps import parts, seeds
 from coplay.sweeps.config import SweepConfig
 from coplay.sweeps.workers import Ended, Job
 from coplay.training.records import read_rows
@@ -62,8 +62,8 @@ def result(folder: Path) -> dict[str, Any]:
 def test_seeds_one_by_one_are_the_same_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, split = tmp_path / "whole", tmp_path / "split"
     train("ppo", out=whole, seeds=3, **SMALL)
-    monkeypatch.setattr(seeds, "workers_for", lambda *given: InProcess({"seed-6"}))
-    monkeypatch.setattr(seeds, "BREAK", 0.0)
+    monkeypatch.setattr(parts, "workers_for", lambda *given: InProcess({"seed-6"}))
+    monkeypatch.setattr(parts, "BREAK", 0.0)
     train("ppo", out=split, seeds=3, on="local:1", **SMALL)
     assert result(whole) == result(split)
     assert not (tmp_path / "split.parts").exists()
