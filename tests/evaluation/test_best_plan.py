@@ -42,6 +42,7 @@ def test_a_continuation_discounts_and_a_mixture_is_answered() -> None:
     assert found["reward"] == pytest.approx(10 * 0.8 * 0.25) and found["actions"] == [["tails", 10]]
 
 
+@pytest.mark.slow
 def test_all_plans_tried() -> None:
     """Against a deterministic player a plan is a sequence of actions: the best of all 2^6."""
     game: Any = coplay.make_game("matrix:chicken", rounds=6)

@@ -64,13 +64,8 @@ def operations(jaxpr: Any) -> Iterator[str]:
             yield from operations(inner)
 
 
-@pytest.mark.parametrize(
-    "player",
-    [
-        pytest.param(name, marks=() if name == "ppo" else (pytest.mark.slow,))
-        for name in sorted(LEARNERS)
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("player", sorted(LEARNERS))
 def test_a_block_is_one_program_for_gpus_too(player: str) -> None:
     config, game, phase = planned(player)
     program = block_program(Devices(config.run, game), config, phase)

@@ -97,6 +97,7 @@ def steps_alone(made: AdvantageAlignment, state: Any, trajectory: Trajectory) ->
     return np.moveaxis(raw, 0, -2).reshape(COPIES, STEPS, 2).swapaxes(0, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parameters", ["shared", "separate", "shared+id"])
 def test_a_seat_learns_from_its_own_advantages(parameters: str) -> None:
     """Each seat by its own critic; what the others' rewards change is their part of A* alone, and

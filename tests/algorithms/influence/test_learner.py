@@ -76,6 +76,7 @@ def played(made: Influence) -> tuple[Any, Trajectory]:
     return play(jax.random.key(1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parameters", ["shared", "separate"])
 def test_next_actions_are_of_the_same_episode_and_rewards_are_added(parameters: str) -> None:
     made = learner(parameters=parameters, influence_weight=0.5)
