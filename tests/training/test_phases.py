@@ -104,6 +104,7 @@ def test_a_run_names_its_partners_and_goes_on_with_no_others(tmp_path: Path) -> 
 def test_learning_begins_with_the_policy_that_acted(tmp_path: Path, player: str) -> None:
     """Also where partners changed within a rollout and memories were emptied."""
     pack = kinds_pack(tmp_path / "pack")
+    more: dict[str, dict[str, Any]]
     more = {"plastic": {"library": 3}, "mappo": {"memory.kind": "gru", "memory.chunk_length": 8}}
     more["hyper-mappo"] = {"memory.chunk_length": 8}
     settings = with_fields(learner_parts(player)[0](), SMALL | more.get(player, {}))
