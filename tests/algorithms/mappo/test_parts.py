@@ -47,6 +47,18 @@ def test_history_fused_by_policies_learns_from_the_policies_that_acted() -> None
     assert not ratio(wrong, faulty, faulty.seen).passed
 
 
+@pytest.mark.slow
+def test_a_memory_that_is_told_learns_from_what_it_was_told() -> None:
+    learner = team(**{"memory.kind": "gru", "memory.told": True, "parameters": "shared+id"})
+    played = play(learner)
+    assert ratio(learner, played, played.seen).passed
+    past = played.seen.trajectory.past
+    assert past is not None
+    forgotten = past._replace(action=jnp.zeros_like(past.action))
+    trajectory = played.seen.trajectory._replace(past=forgotten)
+    assert not ratio(learner, played, played.seen._replace(trajectory=trajectory)).passed
+
+
 def test_an_actor_is_told_what_it_did_and_got() -> None:
     """Nothing of the episode before; its number stands last."""
     view, ids = jnp.asarray([[0.5], [0.7]]), jnp.asarray([[0.0, 1.0], [1.0, 0.0]])
