@@ -299,4 +299,5 @@ config = make_config("ppo", "stag-hunt", {{}}, {{"steps": 8192, "block": 4}})
 trainer = Trainer(config, Path(sys.argv[1]) / sys.argv[2], Watcher())
 trainer._run_phase()
 trainer.logs.close(None)
+trainer.opened.close()
 """

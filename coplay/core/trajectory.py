@@ -48,6 +48,8 @@ class Trajectory(NamedTuple):
         recorded when they decided (`Player.record`). None in the part of some seats.
     insight: per group of players, [time, seat of the group, copy, ...] what they expected of others
         when they decided (`Player.insight`). None where it was not asked for.
+    stream: the streams of the seats, the same at every step: learners whose updates draw something
+        for every seat draw it by these (`seat_keys`), and not by the order of seats.
 
         def update(self, key, state, trajectory, progress):  # of a `Learner`
             counted = jnp.where(trajectory.alive, trajectory.reward, 0.0)
@@ -73,6 +75,7 @@ class Trajectory(NamedTuple):
     recorded: Any = None
     insight: Any = None
     meeting_over: Bool[Array, "time copy seat"] | None = None
+    stream: Int[Array, "time copy seat"] | None = None
 
 
 def seat_keys(key: PRNGKeyArray, streams: Int[Array, " seat"]) -> Key[Array, " seat"]:
@@ -93,6 +96,13 @@ def seat_uniforms(
     """
     seats = streams.shape[0]
     return jax.random.uniform(key, (seats * count,)).reshape(seats, count)[streams]
+
+
+def streams_of(trajectory: Trajectory) -> Int[Array, " seat"]:
+    """The streams of a trajectory's seats; in the order of the seats where it does not say them."""
+    if trajectory.stream is None:
+        return jnp.arange(trajectory.alive.shape[2])
+    return trajectory.stream[0, 0]
 
 
 def rows_where(

@@ -279,6 +279,7 @@ def rollout(
         recorded={group.seats: mine for group, mine in zip(groups, played.recorded, strict=True)},
         insight=played.insight,
         meeting_over=played.meeting_over,
+        stream=jnp.broadcast_to(streams, played.alive.shape),
     )
     return table, trajectory
 

@@ -10,6 +10,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from coplay.algorithms.hop_plus.config import HopPlusConfig
 from coplay.algorithms.hop_plus.models import HopPlusData, HopPlusState
 from coplay.core.game import Game, Observation, require_horizon
+from coplay.core.trajectory import seat_keys
 from coplay.models.code_simulator import with_codes
 from coplay.models.goal_codes import GoalModel
 from coplay.models.imagination import ImaginedRollout, Imaginer, Start
@@ -70,7 +71,7 @@ class Imagination(NamedTuple):
             lambda x: x[np.broadcast_to(self.rows, len(self.active))], state.policy.actor
         )
         identity = state.policy.identity[0, np.array(self.active)]
-        keys = jax.random.split(key, len(self.active))
+        keys = seat_keys(key, new.streams)[np.array(self.active)]
         found: ImaginedRollout = jax.vmap(one_seat)(keys, jnp.array(self.active), actors, identity)
         last = jax.tree.map(lambda x: jnp.moveaxis(x, 0, 1), found.last)
         rest = found._replace(last=None)  # type: ignore[arg-type]

@@ -33,7 +33,7 @@ from coplay.core.game import Game, Observation
 from coplay.core.group import Group
 from coplay.core.learner import Learner
 from coplay.core.numerics import masked_mean
-from coplay.core.trajectory import Trajectory, in_full, of_seats
+from coplay.core.trajectory import Trajectory, in_full, of_seats, streams_of
 from coplay.models.code_simulator import with_codes
 from coplay.models.goal_codes import (
     GoalModel,
@@ -283,6 +283,7 @@ class HopPlus(SetLearner):
             joint=joint,
             begins=trajectory.past.first[..., 0],
             state=trajectory.state,
+            streams=streams_of(trajectory),
             # A new episode begins with everybody in the game.
             last_alive=still | trajectory.over[-1][:, None],
             everyone_last=trajectory.last,
@@ -367,7 +368,8 @@ class HopPlus(SetLearner):
 
     def _with_codes(self, goals: GoalModel, new: HopPlusData) -> Trajectory:
         """The own trajectory, its views with the goal codes that the players acted by."""
-        own = new.own._replace(past=None, memory=None, episode_reward=None, episode_steps=None)  # type: ignore[arg-type]
+        gone = ("past", "memory", "episode_reward", "episode_steps", "stream")
+        own = new.own._replace(**dict.fromkeys(gone))  # type: ignore[arg-type]
         if self.config.goals.use == "none":
             return own
         codes = new.known.z

@@ -56,7 +56,7 @@ class HopPlusData(NamedTuple):
     long as the rollout. known: [time, copy, seat, ...] what players knew of all seats when they
     decided. own: the part of the active seats. oracle: the probability of everybody's most probable
     action, by the policy that acted. alive, joint: [time, copy, seat] who was in the game, and what
-    all did. begins: [time, copy] the first step of an episode.
+    all did. begins: [time, copy] the first step of an episode. streams: of all seats of the game.
     last_alive, everyone_last: [copy, seat] after the last step and its reset.
     """
 
@@ -69,6 +69,7 @@ class HopPlusData(NamedTuple):
     joint: Int[Array, "time copy seat"]
     begins: Bool[Array, "time copy"]
     state: Any
+    streams: Int[Array, " seat"]
     last_alive: Bool[Array, "copy seat"]
     everyone_last: Observation
 
@@ -136,9 +137,12 @@ class Models(NamedTuple):
         config, length = self.config.models, self.config.models.chunk_length
         count, steps = new.chunks.alive.shape
         pieces = steps // length
+        # What is drawn from the buffer must not hang on the order of the seats.
+        order = jnp.argsort(new.streams)
 
         def cut(x: Shaped[Array, "chunk time *rest"]) -> Shaped[Array, "piece slot *rest"]:
-            return x.reshape(count * pieces, length, *x.shape[2:])
+            by_stream = x.reshape(-1, self.game_seats, *x.shape[1:])[:, order]
+            return by_stream.reshape(count * pieces, length, *x.shape[2:])
 
         others = jnp.asarray(np.tile(self.observed, count // self.game_seats))[:, None]
         chunks = new.chunks._replace(start=None, alive=new.chunks.alive & others)  # type: ignore[arg-type]
@@ -157,15 +161,16 @@ class Models(NamedTuple):
         """Also notes the rewards that the world model does not know yet."""
         if state.world is None or state.transitions is None:
             return state
-        order = np.array(self.active)
+        active = np.array(self.active)
+        order = jnp.argsort(new.streams[active])
 
         def rows(x: Shaped[Array, "time copy own *rest"]) -> Shaped[Array, "row *rest"]:
-            return x.reshape(-1, *x.shape[3:])
+            return x[:, :, order].reshape(-1, *x.shape[3:])
 
         own = new.own
         step = Transition(
             planes=rows(own.observation.planes) != 0,
-            action=rows(ego_first(new.joint)[:, :, order]),
+            action=rows(ego_first(new.joint)[:, :, active]),
             following=rows(own.final.planes) != 0,
             reward=rows(own.reward),
             leaves=rows(own.terminated),

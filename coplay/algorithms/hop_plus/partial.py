@@ -40,7 +40,7 @@ from coplay.core.game import Game, Observation
 from coplay.core.group import Group
 from coplay.core.numerics import masked_mean
 from coplay.core.player import Insight, Memory, Player, View
-from coplay.core.trajectory import Trajectory, of_seats
+from coplay.core.trajectory import Trajectory, of_seats, streams_of
 from coplay.models.goal_codes import GoalModel, check_content, new_goal_model
 from coplay.models.goal_inference import ChunkMemory, Prototypes
 from coplay.nn import categorical
@@ -84,13 +84,14 @@ class CodeDecoder(eqx.Module):
 
 class PartialData(NamedTuple):
     """What an update takes from a rollout. begins: [time, copy] the first step of an episode.
-    state: [time, copy, ...] to imagine from."""
+    state: [time, copy, ...] to imagine from. streams: of all seats of the game."""
 
     own: Trajectory
     others: SeenOthers
     game: Any
     begins: Bool[Array, "time copy"]
     state: Any
+    streams: Int[Array, " seat"]
 
 
 class PartialHopPlus(EmbeddedPPO):
@@ -221,6 +222,7 @@ class PartialHopPlus(EmbeddedPPO):
             game,
             trajectory.past.first[..., 0],
             trajectory.state,
+            streams_of(trajectory),
         )
 
     def update(
@@ -231,7 +233,9 @@ class PartialHopPlus(EmbeddedPPO):
         real = data.own.alive.shape[1]
         if self.config.imagination.strangers:
             games = StrangerGames(self.config, self.active, self.set_rows)
-            imagined = games.rollout(imagine_key, state, data.game, data.state, data.begins)
+            imagined = games.rollout(
+                imagine_key, state, data.game, data.state, data.begins, data.streams
+            )
             data = data._replace(
                 own=joined(data.own, imagined.own), others=joined(data.others, imagined.others)
             )
@@ -252,6 +256,7 @@ class PartialHopPlus(EmbeddedPPO):
 
     def prepare(self, state: PPOState, trajectory: Any) -> tuple[PPOState, PPOBatch]:
         own = trajectory.own._replace(episode_reward=None, episode_steps=None, meeting_over=None)
+        own = own._replace(stream=None)
         return super(EmbeddedPPO, self).prepare(state, own)
 
     def _views(self, others: SeenOthers) -> Observation:

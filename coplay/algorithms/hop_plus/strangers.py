@@ -17,7 +17,7 @@ from coplay.algorithms.ppo.learner import PPOState
 from coplay.algorithms.ppo.recurrent import inputs
 from coplay.core.game import Game, Observation, State
 from coplay.core.numerics import where_rows
-from coplay.core.trajectory import Past, Trajectory
+from coplay.core.trajectory import Past, Trajectory, seat_keys
 from coplay.models.goal_codes import GoalModel
 from coplay.nn import categorical
 from coplay.nn.networks import Network, flatten
@@ -89,9 +89,10 @@ class StrangerGames(NamedTuple):
         game: Game,
         played: State,
         begins: Bool[Array, "time copy"],
+        streams: Int[Array, " seat"],
     ) -> StrangerSteps:
         """Imagined games of all active seats. They begin where real episodes began; where none
-        did, nothing counts. played: [time, copy, ...] real states."""
+        did, nothing counts. played: [time, copy, ...] real states. streams: of all seats."""
         steps, real = begins.shape
         copies = self.copies(real)
         rows = np.broadcast_to(self.rows, len(self.active))
@@ -104,7 +105,7 @@ class StrangerGames(NamedTuple):
         def one_seat(key: PRNGKeyArray, seat: Int[Array, ""], mind: Mind) -> tuple:
             return self.one_seat(key, seat, mind, game, pool, begins.reshape(-1), (steps, copies))
 
-        keys = jax.random.split(key, len(self.active))
+        keys = seat_keys(key, streams)[np.array(self.active)]
         found, last, memory = jax.vmap(one_seat)(keys, jnp.array(self.active), minds)
         own, others = jax.tree.map(lambda x: jnp.moveaxis(x, 0, 2), found)
         last, memory = jax.tree.map(lambda x: jnp.moveaxis(x, 0, 1), (last, memory))
@@ -239,6 +240,7 @@ def joined(real: T, imagined: T) -> T:
         "episode_reward": None,
         "episode_steps": None,
         "meeting_over": None,
+        "stream": None,
     }
     steps = joined(tuple(real._replace(**gone)), tuple(imagined._replace(**gone)))  # type: ignore[arg-type]
     return Trajectory(*steps)._replace(**late)  # type: ignore[return-value]

@@ -378,9 +378,15 @@ def _update_check(
 
 
 def _changes(learned: Learned) -> tuple[Any, ...]:
-    """What learning changed in every seat's player."""
+    """What learning changed in every seat's player. What stood for nothing before, such as a
+    reward that had not occurred yet, changed from 0: beside 1e9 all else would be rounding."""
+
+    def known(x: Any) -> np.ndarray:
+        values = np.asarray(x, np.float64)
+        return np.where(np.abs(values) < -categorical.NEVER, values, 0.0)
+
     return tuple(
-        jax.tree.map(lambda new, old: np.asarray(new, np.float64) - np.asarray(old), after, before)
+        jax.tree.map(lambda new, old: known(new) - known(old), after, before)
         for after, before in zip(learned.after, learned.start, strict=True)
     )
 

@@ -208,7 +208,8 @@ class HalfAdvantage(PPO):
 
     def prepare(self, state, trajectory):
         learning, batch = super().prepare(state, trajectory)
-        return learning, batch._replace(advantage=batch.advantage.at[0].multiply(0.5))
+        half = batch.advantage.at[0, :, :, 0].multiply(0.5)  # [set, row, time, seat of the set]
+        return learning, batch._replace(advantage=half)
 
 
 class HalfGradient(PPO):

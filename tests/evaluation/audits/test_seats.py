@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,6 +27,8 @@ from coplay.evaluation.audits.seat_fairness import compare_seats, fairness_check
 from coplay.evaluation.audits.seat_learning import fewest_seeds
 from coplay.evaluation.audits.seat_rotation import (
     Learned,
+    _changes,
+    _largest,
     _update_check,
     difference,
     game_checks,
@@ -42,7 +45,7 @@ SMALL = StagHuntConfig(height=3, width=3, players=3, hares=2, horizon=7)
 TINY = {"network.hidden": (4,), "epochs": 1, "minibatches": 2}
 
 
-def audited(kind: type, config: object, game: StagHunt | None = None) -> Audit:
+def audited(kind: Any, config: object, game: StagHunt | None = None) -> Audit:
     """The exact checks of a learner."""
     game = game or StagHunt(SMALL)
     seats = tuple(range(game.seats))
@@ -208,12 +211,41 @@ def test_hop_shows_its_stages(kind: type, stage: str | None) -> None:
     ids=str,
 )
 def test_hop_plus_shows_its_stages(kind: type, stage: str | None) -> None:
-    """Up to the loss. What its update comes to differs when seats are rotated, and is not asked."""
-    checks = audited(kind, with_fields(HopPlusConfig(), SEARCH | PLUS_SMALL)).checks
-    shown = ("batch", "advantages", "loss")
-    faults = [check.stage for check in checks if check.stage in shown and not check.passed]
-    assert (faults[0] if faults else None) == stage
-    assert {check.stage for check in checks} >= set(shown)
+    audit = audited(kind, with_fields(HopPlusConfig(), SEARCH | PLUS_SMALL))
+    assert (audit.first_fault and audit.first_fault.stage) == stage, audit.words
+    assert {check.stage for check in audit.checks} >= {"batch", "advantages", "loss", "update"}
+
+
+PLUS_LEARNING = {
+    "its models": {
+        "models.learn_opponents": True,
+        "imagination.share": 0.25,
+        "imagination.strangers": 0.25,
+        "imagination.over": "model",
+    },
+    "its own view": {"models.learn_opponents": True, "views": "own"},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("learning", PLUS_LEARNING)
+def test_all_that_hop_plus_learns_and_imagines_moves_with_the_seats(learning: str) -> None:
+    config = with_fields(HopPlusConfig(), SEARCH | PLUS_SMALL | PLUS_LEARNING[learning])
+    audit = audited(HopPlus.made, config)
+    assert audit.passed, audit.words
+
+
+def test_what_stood_for_nothing_hides_no_difference() -> None:
+    """A reward that had not occurred yet is 1e9."""
+
+    def learned(weight: float) -> Learned:
+        start, after = np.array([0.0, 1e9]), np.array([weight, 1.0])
+        return Learned(((start[:1], start[1:]),) * 2, ((after[:1], after[1:]),) * 2, {}, {})
+
+    turned, orders = [learned(0.5), learned(0.6)], [np.arange(2), np.arange(2)]
+    moved = np.array([_largest(change) for change in _changes(turned[0])])
+    assert moved == pytest.approx([1, 1])
+    assert not _update_check(turned, orders, moved, lambda: 0.0).passed
 
 
 @pytest.mark.slow
