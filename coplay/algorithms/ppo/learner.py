@@ -142,9 +142,10 @@ class PPO(sets.SetLearner):
         self,
         key: PRNGKeyArray,
         state: PPOState,
-        trajectory: Trajectory,
+        trajectory: Any,
         progress: Float[Array, ""],
     ) -> tuple[PPOState, dict[str, Float[Array, " seat"]]]:
+        """trajectory: what `training_data` gives; learners built on this one may add to it."""
         learning, batch = self.prepare(state, trajectory)
         return self.improve(key, state, learning, batch, progress)
 
