@@ -208,7 +208,7 @@ def test_a_belief_becomes_sure_of_a_hare_hunter_and_its_habit_is_remembered() ->
     config = with_fields(HOPConfig(), quiet)
     hop = HOP(config=config, shape=shape, game_seats=2, seats=(0,), active=(0,))
     networks = jax.tree.map(lambda x: x[0], hop.init(jax.random.key(0), jnp.arange(2)).networks)
-    player = Exact(*networks, PersonaSeed(jnp.uint32(0), jnp.uint32(0)), hop.config, shape, 2)  # type: ignore[call-arg]
+    player = Exact(*networks, PersonaSeed(jnp.uint32(0), jnp.uint32(0)), hop.settings, shape, 2)  # type: ignore[call-arg]
     groups = (Group(player, (0,), True), Group(make_player("nh", game), (1,), True))
     copies = 64
 
@@ -367,7 +367,7 @@ def test_planner_prefers_what_its_values_say_and_never_the_illegal() -> None:
     hop = learner(fields={"search": search})
     networks = at(state_of(hop).networks, 0)
     silent = networks._replace(critic=jax.tree.map(jnp.zeros_like, networks.critic))
-    player = HOPPlayer(*silent, PersonaSeed(jnp.uint32(0), jnp.uint32(0)), hop.config, SHAPE, SEATS)  # type: ignore[call-arg]
+    player = HOPPlayer(*silent, PersonaSeed(jnp.uint32(0), jnp.uint32(0)), hop.settings, SHAPE, SEATS)  # type: ignore[call-arg]
     state = GAME.reset(jax.random.key(0))._replace(
         cell=jnp.array([5, 0, 0], jnp.int16), prey=jnp.array([1, 5, 3], jnp.int16)
     )
