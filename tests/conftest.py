@@ -1,9 +1,13 @@
 """Shared by all tests: shape checks of every annotated function, and one compilation cache."""
 
+import ctypes
+import gc
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from jaxtyping import install_import_hook
 
 # Programs compiled by one test process serve the others, also those that tests start.
@@ -52,3 +56,22 @@ install_import_hook(
     ],
     "beartype.beartype",
 )
+
+MUCH = 3 * 2**30
+"""Bytes of memory above which a test process forgets its compiled programs."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def programs_are_forgotten() -> Iterator[None]:
+    """After a module, where memory is short: thousands of programs take gigabytes, and those that
+    are needed again come from the cache on disk."""
+    yield
+    statm = Path("/proc/self/statm")
+    if statm.exists() and int(statm.read_text().split()[1]) * os.sysconf("SC_PAGESIZE") > MUCH:
+        import jax  # not before the settings above
+
+        jax.clear_caches()
+        gc.collect()
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc alone
+        if trim:
+            trim(0)
