@@ -34,14 +34,15 @@ def main() -> None:
     seeds = mix_bits(jnp.arange(1, TREES + 1, dtype=jnp.uint32))
     # The other has five legal actions on the stag in the middle of the upper row. If it stays or
     # hunts it can be met again; expectimax over three steps gives 1.3916 (tests/search).
-    for resample in (False, True):
-        config = SearchConfig(simulations=300, depth=3, exploration=4.0, resample=resample)
+    for way in ("", "scenarios", "resample"):
+        chosen = {way: True} if way else {}
+        config = SearchConfig(simulations=300, depth=3, exploration=4.0, **chosen)
         simulator = KnownPolicies((random_where,))
         run = jax.jit(lambda s, c=config, w=simulator: search(w, GAME, c, s, (), seeds))
         q = np.asarray(run(states).q)
         best = q.max(axis=1)
         row = {
-            "resample": resample,
+            "way": way or "luck of each edge",
             "believed": float(best.mean()),
             "stderr": float(best.std() / TREES**0.5),
             "hunt": float(q[:, HUNT_STAG].mean()),

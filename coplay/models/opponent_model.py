@@ -51,6 +51,18 @@ class Accuracy(NamedTuple):
     f1: Float[Array, " action"]
     loss: Float[Array, ""]
 
+    def metrics(self) -> dict[str, Array]:
+        """What a run writes of it, by the names of `coplay.training.metrics`."""
+        return {
+            "opponent_top1": self.top1,
+            "opponent_top3": self.top3,
+            "opponent_count": self.counts,
+            "opponent_ratio": self.ratio,
+            "opponent_precision": self.precision,
+            "opponent_recall": self.recall,
+            "opponent_f1": self.f1,
+        }
+
 
 def rank(
     log_probs: Float[Array, "sample action"], action: Int[Array, " sample"]

@@ -1,7 +1,8 @@
 """Search with one sampled future per edge: the paper's form.
 
 What the others do after an action is sampled once and kept, so a tree plans against known coin
-flips and is optimistic: it finds E[max] instead of max E (see `coplay.search.open_loop`).
+flips and is optimistic: it finds E[max] instead of max E (see `coplay.search.open_loop`). In
+scenarios (`SearchConfig.scenarios`) all actions meet the same coin flips, as in DESPOT.
 """
 
 import jax
@@ -51,7 +52,9 @@ def closed_loop(
         trees: Int[Array, " some"] | None,
     ) -> tuple[StepOutput, Position]:
         here = simulator if trees is None else simulator.of_trees(trees)
-        after, step = advance(here, game, config.discount, position, others, action)
+        after, step = advance(
+            here, game, config.discount, position, others, action, config.scenarios
+        )
         evaluation = Evaluation(
             *here.evaluate(game, own_view(step.observation), after.state, after.hypothesis)
         )

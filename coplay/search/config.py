@@ -33,6 +33,10 @@ class SearchConfig(Config):
     resample: bool = False
     """Sample co-players' actions at each visit instead of once per edge. It is slower, and it does
     not plan against known coin flips, which makes values optimistic."""
+    scenarios: Annotated[bool, only_if(".resample", False)] = False
+    """Sample co-players' actions by numbers that depend on the tree and the depth alone, as in
+    DESPOT: all own actions meet the same luck, so fewer draws tell them apart. Off: each edge has
+    luck of its own (the paper)."""
     share_tree: bool = False
     """With resample: one tree of simulations * draws simulations, each with its own sample of what
     the co-players are after, instead of one tree per sample (the paper)."""

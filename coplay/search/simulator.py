@@ -131,15 +131,18 @@ def advance(
     position: Position,
     others: Float[Array, "tree other action"],
     action: Int[Array, " tree"],
+    scenarios: bool = False,
 ) -> tuple[Position, SimulatedStep]:
     """One simulated step. The others' actions are sampled from `others` (`co_player_cdf`), by the
     position's seed and the own action.
 
     The same action at the same position always has the same outcome, and different positions and
-    actions have independent ones.
+    actions have independent ones. scenarios: the numbers that are sampled by depend on the root's
+    seed and the depth alone.
     """
     number = others.shape[1]
-    seed = mix_bits(position.seed * jnp.uint32(0x9E3779B1) + action.astype(jnp.uint32) + 1)
+    chosen = jnp.zeros_like(action) if scenarios else action
+    seed = mix_bits(position.seed * jnp.uint32(0x9E3779B1) + chosen.astype(jnp.uint32) + 1)
     order = jnp.arange(1, 2 * number + 3, dtype=jnp.uint32)
     words = mix_bits(seed[:, None] + order * jnp.uint32(0x9E3779B1))
     uniform = (words[:, 2:] >> 8).astype(jnp.float32) * 2.0**-24

@@ -21,7 +21,14 @@ from coplay.games.stag_hunt import (
 from coplay.search.config import SearchConfig
 from coplay.search.known_policies import KnownPolicies
 from coplay.search.root import boltzmann, mean_over_draws, search
-from coplay.search.simulator import RootValues, mix_bits, own_view
+from coplay.search.simulator import (
+    RootValues,
+    advance,
+    begin,
+    co_player_cdf,
+    mix_bits,
+    own_view,
+)
 from tests.search.exhaustive import exact_q
 
 QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
@@ -94,6 +101,42 @@ def test_frozen_luck_is_optimistic_and_resampling_is_not() -> None:
     assert (fresh.q.argmax(1) == HUNT_STAG).mean() > 0.9
     # Exploring costs: means lie below the exact value, and never far above it.
     assert exact.max() * 0.6 < fresh.q[:, HUNT_STAG].mean() < exact.max() + 0.1
+
+
+@pytest.mark.parametrize("scenarios", [False, True])
+def test_in_scenarios_all_own_actions_meet_the_same_luck(scenarios: bool) -> None:
+    """The co-player walks at random, whatever the planner does: after two steps by different own
+    actions it stands in the same cell of a scenario, and luck still differs between trees."""
+    trees, simulator = 32, KnownPolicies((random_where,))
+    begun, _ = begin(
+        simulator,
+        GAME,
+        repeated(placed([0, 1], stag=2, hare=5), trees),
+        (),
+        mix_bits(jnp.arange(1, trees + 1, dtype=jnp.uint32)),
+    )
+
+    @jax.jit
+    def after_two_steps(own: Any) -> Any:
+        position = begun
+        for _ in range(2):
+            others = co_player_cdf(simulator, GAME, position)
+            action = jnp.full(trees, own)
+            position, _ = advance(simulator, GAME, DISCOUNT, position, others, action, scenarios)
+        return position.state.cell[:, 1]
+
+    staying, moving = (np.asarray(after_two_steps(own)) for own in (STAY, 3))
+    assert (staying == moving).all() == scenarios
+    assert len(set(staying.tolist())) > 1
+
+
+@pytest.mark.slow
+def test_scenarios_find_the_exact_values_against_a_certain_co_player() -> None:
+    states = jax.vmap(GAME.reset)(jax.random.split(jax.random.key(5), 4))
+    exact = exact_q(GAME, states, certain, 3, DISCOUNT)
+    wide = {"simulations": 700, "depth": 3, "exploration": 20.0, "backup": "best"}
+    q = found(certain, states, scenarios=True, **wide).q
+    np.testing.assert_allclose(np.where(np.isfinite(exact), q, -np.inf), exact, rtol=1e-5)
 
 
 class Moody(KnownPolicies):

@@ -118,10 +118,12 @@ class HOPConfig(Config):
         "search.simulations": 64,
         "search.draws": 16,
         "search.discount": 0.9,
+        "search.scenarios": True,
     }
     """Fields whose defaults differ for a player of a run. It searches longer than in training,
     where there are a million decisions. Each draw also samples the others' actions anew; among
-    players that act at random this counts for more than deeper trees. It discounts more, because
+    players that act at random this counts for more than deeper trees. Own actions meet the same
+    luck: else what others chance to do hides what an action brings. It discounts more, because
     trees that plan against known coin flips overrate the far future."""
 
     taken_over: ClassVar[tuple[str, ...]] = ("warm_start",)

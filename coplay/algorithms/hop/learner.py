@@ -487,14 +487,7 @@ class HOP(SetLearner):
         found = jax.vmap(accuracy)(log_probs, pairs.action, pairs.mask)
         most = jnp.moveaxis(oracle[:, self._others], 0, -1)  # [own, other, row]
         best = masked_mean(most.reshape(pairs.mask.shape), pairs.mask, (1, 2))
-        return {
-            "opponent_top1": found.top1,
+        return found.metrics() | {
             "opponent_oracle_top1": best,
             "opponent_share_of_oracle": found.top1 / jnp.maximum(best, 1e-6),
-            "opponent_top3": found.top3,
-            "opponent_count": found.counts,
-            "opponent_ratio": found.ratio,
-            "opponent_precision": found.precision,
-            "opponent_recall": found.recall,
-            "opponent_f1": found.f1,
         }

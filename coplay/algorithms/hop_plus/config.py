@@ -215,6 +215,7 @@ class HopPlusConfig(PPOConfig):
         "planner": "search",
         "search.simulations": 64,
         "search.draws": 16,
+        "search.scenarios": True,
     }
     """Fields whose defaults differ for a player of a run."""
 

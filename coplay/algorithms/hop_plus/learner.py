@@ -354,17 +354,13 @@ class HopPlus(SetLearner):
         count = len(self.active)
         # An oracle that knows every policy predicts the most probable actions.
         oracle = masked_mean(new.oracle, new.alive & self._models.observed, None)
-        metrics = {
-            "opponent_top1": jnp.full(count, found.top1),
-            "opponent_oracle_top1": jnp.full(count, oracle),
-            "opponent_top3": jnp.full(count, found.top3),
-            "opponent_loss_before_update": jnp.full(count, found.loss),
+        metrics = found.metrics() | {
+            "opponent_oracle_top1": oracle,
+            "opponent_loss_before_update": found.loss,
         }
-        for name in ("counts", "ratio", "precision", "recall", "f1"):
-            value = getattr(found, name)
-            title = "opponent_count" if name == "counts" else f"opponent_{name}"
-            metrics[title] = jnp.broadcast_to(value, (count, *value.shape))
-        return metrics
+        return {
+            name: jnp.broadcast_to(value, (count, *value.shape)) for name, value in metrics.items()
+        }
 
     def _with_codes(self, goals: GoalModel, new: HopPlusData) -> Trajectory:
         """The own trajectory, its views with the goal codes that the players acted by."""
