@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from coplay.core.compilation import QUICK
 from coplay.core.errors import UserError
 from coplay.core.game import Game, State
 from coplay.core.group import Group, explain_all, notice_all
@@ -16,10 +15,14 @@ from coplay.core.player import Insight, Memory, View
 from coplay.core.trajectory import seat_keys, seat_uniforms
 from coplay.games.adapters.worker_game import WorkerGame
 from coplay.matches.foresight import Foresight, foresee_all
+from coplay.matches.lone_copy import Kept, play_blocks
 from coplay.matches.rollout import Table, new_table, seat_views
 from coplay.nn import categorical
 
 T = TypeVar("T")
+
+PARTS = ("probabilities", "actions", "rewards", "alive")
+"""What a step says of each seat, as numbers."""
 
 
 class Step(NamedTuple):
@@ -66,19 +69,11 @@ def play_steps(
         )
     if episodes < 1:
         raise UserError(f"episodes must be at least 1, not {episodes}")
-    begin = jax.jit(new_table, static_argnames="copies", compiler_options=QUICK)
-    step = jax.jit(_step, compiler_options=QUICK)
     table: Table | None = None
     for episode in range(episodes):
-        key, reset_key = jax.random.split(jax.random.key(seed + episode))
-        table = next_table(begin(game, groups, reset_key, copies=1), table)
-        over = False
-        while not over:
-            key, step_key = jax.random.split(key)
-            table, shown = step(game, groups, step_key, table)
-            found = shown_step(game, groups, shown)
-            over = found.over
-            yield found
+        for block in play_blocks(_step, game, groups, seed + episode, table):
+            yield from shown_steps(game, groups, block.kept, block.states)
+            table = block.table
 
 
 class Thought(NamedTuple):
@@ -157,8 +152,7 @@ def move(
         "realised": None if goals is None else jax.vmap(goals.realised)(before, state)[0],
         "events": jax.vmap(game.events)(before, state)[0] if game.event_names else None,
         "over": over,
-        # Taken out of the axis of copies here: outside every array would be a call of its own.
-        "states": jax.tree.map(lambda x: x[0], (before, state)),
+        "state": jax.tree.map(lambda x: x[0], before),
     }
 
 
@@ -171,51 +165,57 @@ def _step(
     return move(game, groups, step_key, table, thought, thought.action)
 
 
-def next_table(fresh: Table, before: Table | None) -> Table:
-    """The table of an episode, with what players remember of the episode before."""
-    if before is None:
-        return fresh
-    return fresh._replace(
-        memory=before.memory,
-        episode=before.episode + 1,
-        last_action=before.last_action,
-        last_reward=before.last_reward,
-    )
+def shown_steps(
+    game: Game, groups: tuple[Group, ...], kept: Kept, states: Sequence[State]
+) -> Iterator[Step]:
+    """What `move` gave, without the axis of copies, step by step and seat by seat.
+
+    kept: NumPy arrays [time, ...]. states: before each step, and after the last one.
+    """
+    views = _Rows(kept["views"])
+    insights, foresights = (tuple(map(_Rows, kept[name])) for name in ("insights", "foresights"))
+    for time in range(len(states) - 1):
+        parts = {name: kept[name][time, 0] for name in PARTS}
+        happened = {name: kept[name] for name in ("realised", "events")}
+        yield Step(
+            episode=int(kept["views"].episode[time, 0, 0]),
+            time=int(kept["views"].time[time, 0, 0]),
+            state=states[time],
+            views=[views.of(time, seat) for seat in range(game.seats)],
+            insights=_by_seat(game, groups, insights, time),
+            foresights=_by_seat(game, groups, foresights, time),
+            over=bool(kept["over"][time, 0]),
+            after=states[time + 1],
+            **{name: None if x is None else x[time] for name, x in happened.items()},
+            **parts,
+        )
 
 
-def shown_step(game: Game, groups: tuple[Group, ...], shown: dict[str, Any]) -> Step:
-    """What `move` gave, without the axis of copies and seat by seat."""
-    state, following = shown.pop("states")
-    shown = jax.device_get(shown)
-    insights = by_seat(game, groups, shown["insights"])
-    views = [_of(shown["views"], seat) for seat in range(game.seats)]
-    parts = ("probabilities", "actions", "rewards", "alive")
-    return Step(
-        episode=int(shown["views"].episode[0, 0]),
-        time=int(shown["views"].time[0, 0]),
-        state=state,
-        views=views,
-        insights=insights,
-        foresights=by_seat(game, groups, shown["foresights"]),
-        over=bool(shown["over"][0]),
-        after=following,
-        realised=shown["realised"],
-        events=shown["events"],
-        **{name: np.asarray(shown[name][0]) for name in parts},
-    )
+class _Rows:
+    """A tree of arrays [time, seat, copy, ...], flattened once, to be read row by row."""
+
+    def __init__(self, tree: Any):
+        self._arrays, self._structure = jax.tree.flatten(tree)
+
+    def of(self, time: int, row: int) -> Any:
+        """The row [time, row, copy 0] of all arrays."""
+        return self._structure.unflatten([x[time, row, 0, ...] for x in self._arrays])
+
+
+def _by_seat(
+    game: Game, groups: tuple[Group, ...], thoughts: tuple[_Rows, ...], time: int
+) -> list[Any]:
+    found: list[Any] = [None] * game.seats
+    for group, rows in zip(groups, thoughts, strict=True):
+        for row, seat in enumerate(group.seats):
+            found[seat] = rows.of(time, row)
+    return found
 
 
 def by_seat(
     game: Game, groups: tuple[Group, ...], thoughts: tuple[T | None, ...]
 ) -> list[T | None]:
-    """[seat] what each player thought, without the axis of copies; from what the groups gave."""
-    found: list[T | None] = [None] * game.seats
-    for group, thought in zip(groups, thoughts, strict=True):
-        for row, seat in enumerate(group.seats):
-            found[seat] = _of(thought, row)
-    return found
-
-
-def _of(tree: Any, row: int) -> Any:
-    """The row [row, copy 0] of all arrays."""
-    return jax.tree.map(lambda x: np.asarray(x[row, 0]), tree)
+    """[seat] what each player thought, without the axis of copies; from what the groups gave in one
+    step."""
+    rows = tuple(_Rows(jax.tree.map(lambda x: np.asarray(x)[None], one)) for one in thoughts)
+    return _by_seat(game, groups, rows, 0)

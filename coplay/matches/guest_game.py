@@ -18,7 +18,8 @@ from coplay.core.game import Game, State
 from coplay.core.group import group_players
 from coplay.core.player import Memory, Player, View
 from coplay.games.adapters.worker_game import WorkerGame
-from coplay.matches.episodes import Step, Thought, by_seat, move, next_table, shown_step, think
+from coplay.matches.episodes import Step, Thought, by_seat, move, shown_steps, think
+from coplay.matches.lone_copy import next_table
 from coplay.matches.recording import thinking
 from coplay.matches.rollout import Table, new_table
 
@@ -121,7 +122,9 @@ class GuestGame:
         self._table, shown = self._move(
             self.game, self.groups, self._move_key, self._table, self._thought, jnp.asarray(action)
         )
-        self.steps.append(shown_step(self.game, self.groups, shown))
+        states = [shown.pop("state"), self.state]
+        kept = jax.tree.map(lambda x: x[None], jax.device_get(shown))
+        self.steps += shown_steps(self.game, self.groups, kept, states)
         if self.over:
             self._finished = self._table
             self.episodes += 1

@@ -12,12 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from coplay.core.compilation import QUICK
 from coplay.core.errors import UserError
 from coplay.core.game import Game, State
 from coplay.core.group import Group, notice_all
 from coplay.core.trajectory import seat_keys, seat_uniforms
 from coplay.games.adapters.worker_game import WorkerGame
+from coplay.matches.lone_copy import Kept, play_blocks
 from coplay.matches.rollout import Table, act_all, new_table, nothing_done
 from coplay.matches.worker_match import play_worker_episodes, record_worker_episode
 
@@ -184,20 +184,19 @@ def record_episode(game: Game, groups: tuple[Group, ...], seed: int = 0) -> Reco
     """Play one episode in one copy and keep every state."""
     if isinstance(game, WorkerGame):
         return RecordedEpisode(*record_worker_episode(game, groups, seed))
-    key, reset_key = jax.random.split(jax.random.key(seed))
-    # A few steps of one copy: compiling is most of the work, and a reset that is not compiled would
-    # be compiled operation by operation.
-    begin = jax.jit(new_table, static_argnames="copies", compiler_options=QUICK)
-    step = jax.jit(one_step, compiler_options=QUICK)
-    table = begin(game, groups, reset_key, copies=1)
-    states, actions, rewards = [table.state], [], []
-    over = False
-    while not over:
-        key, step_key = jax.random.split(key)
-        table, action, reward, ended = step(game, groups, step_key, table, jnp.zeros(1, bool))
-        states.append(table.state)
-        actions.append(np.asarray(action[0]))
-        rewards.append(np.asarray(reward[0]))
-        over = bool(ended[0])
-    single = [jax.tree.map(lambda x: x[0], state) for state in states]
-    return RecordedEpisode(single, np.stack(actions), np.stack(rewards))
+    states: list[State] = []
+    actions, rewards = [], []
+    for block in play_blocks(_plain_step, game, groups, seed):
+        states = states[:-1] + block.states
+        actions.append(block.kept["action"][: block.steps, 0])
+        rewards.append(block.kept["reward"][: block.steps, 0])
+    return RecordedEpisode(states, np.concatenate(actions), np.concatenate(rewards))
+
+
+def _plain_step(
+    game: Game, groups: tuple[Group, ...], key: PRNGKeyArray, table: Table
+) -> tuple[Table, Kept]:
+    """A step of the only copy, and what is kept of it."""
+    before = jax.tree.map(lambda x: x[0], table.state)
+    table, action, reward, over = one_step(game, groups, key, table, jnp.zeros(1, bool))
+    return table, {"state": before, "action": action, "reward": reward, "over": over}

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int
@@ -28,6 +29,8 @@ DIGITS = 4
 """Digits after the point of recorded numbers."""
 BLOCK = 128
 """Steps are looked back on in so many at a time."""
+MANY = 24
+"""Numbers from which an array is rounded as a whole: fewer are rounded one by one sooner."""
 LEAST_PROBABILITY = 0.005
 """Of predicted boards, what is less probable is left out."""
 
@@ -127,8 +130,11 @@ def _goals_in_hindsight(game: Game, steps: list[Step]) -> Int[np.ndarray, "time 
     realised, over = np.full((size, game.seats), -1), np.ones(size, bool)
     realised[: len(steps)] = [np.asarray(step.realised) for step in steps]
     over[: len(steps)] = [step.over for step in steps]
-    goals = hindsight(jnp.asarray(realised), jnp.asarray(over), game.goals.unrealised)
+    goals = _hindsight(jnp.asarray(realised), jnp.asarray(over), game.goals.unrealised)
     return np.asarray(goals)[: len(steps)]
+
+
+_hindsight = jax.jit(hindsight, static_argnames="unrealised")
 
 
 def _episode(
@@ -282,28 +288,22 @@ def _view(view: View) -> dict[str, Any]:
 
 def _planes(planes: np.ndarray) -> list[list[list[float]]]:
     """Where each plane of [row, column, plane] is not 0."""
-    return [_cells(planes[..., index]) for index in range(planes.shape[-1])]
-
-
-def _cells(plane: np.ndarray) -> list[list[float]]:
-    rows, columns = np.nonzero(plane)
-    values = plane[rows, columns]
-    if plane.dtype == bool or bool(np.all(values == 1)):
-        return np.stack([rows, columns], axis=1).tolist()
-    return [
-        [int(row), int(column), value]
-        for row, column, value in zip(rows, columns, _numbers(values), strict=True)
-    ]
+    found: list[list[list[float]]] = [[] for _ in range(planes.shape[-1])]
+    places = np.argwhere(planes)
+    for (row, column, plane), value in zip(places.tolist(), planes[planes != 0].tolist(), strict=True):
+        found[plane].append([row, column] if value == 1 else [row, column, _rounded(value)])
+    return found
 
 
 def _numbers(values: Any) -> Any:
     """Numbers as JSON has them, rounded; None for what is no number."""
-    array = np.asarray(values, np.float64)
-    rounded = (np.round(array, DIGITS) + 0.0).tolist()
-    return rounded if bool(np.all(np.isfinite(array))) else _finite(rounded)
+    array = np.asarray(values)
+    if array.size > MANY and bool(np.isfinite(array).all()):
+        return (np.round(array.astype(np.float64), DIGITS) + 0.0).tolist()
+    return _rounded(array.tolist())
 
 
-def _finite(value: Any) -> Any:
+def _rounded(value: Any) -> Any:
     if isinstance(value, list):
-        return [_finite(one) for one in value]
-    return value if math.isfinite(value) else None
+        return [_rounded(one) for one in value]
+    return round(value, DIGITS) + 0.0 if math.isfinite(value) else None
