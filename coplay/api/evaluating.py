@@ -201,7 +201,9 @@ def run_adaptation(
     write_json(out / "adapt.json", found)
     if request.suite:
         draw_suite(out / "suite.png", results)
-    write_adaptation_page(out, results, _pictures(out, request))
+    # Pictures of a pack show normalised scores alone.
+    measured = not request.families or any(one["normalised"] is not None for one in results)
+    write_adaptation_page(out, results, _pictures(out, request) if measured else [])
     return found
 
 

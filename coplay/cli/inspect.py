@@ -35,6 +35,8 @@ def run(arguments: list[str]) -> int:
     """coplay inspect opponent-model|world-model|goals RUN …"""
     from coplay.api.models import INSPECTED, inspect
     from coplay.reports.results import print_json
+    from coplay.reports.run_page import write_run_page
+    from coplay.training.run import RunFolder
 
     part, rest = named_part(arguments, "inspect", INSPECTED)
     if part is None:
@@ -50,6 +52,8 @@ def run(arguments: list[str]) -> int:
         seed=given.seed,
         out=out,
     )
+    if RunFolder(given.run).page_file.is_file():
+        write_run_page(given.run)  # it leads to the new page
     if given.json:
         print_json(figures)
     else:

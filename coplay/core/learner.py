@@ -156,6 +156,11 @@ class Learner(eqx.Module):
         """The player of one seat as it stands, to sit in any seat and learn no more."""
         raise NotImplementedError
 
+    def valued(self, player: Player, state: LearnerState, seat: int) -> Player:
+        """What `player` gave, with the critic by which it tells what it expects to get
+        (`Insight.value`), if the learner has one that a player can ask. It acts the same."""
+        return player
+
 
 def init_learner(
     learner: Learner,

@@ -290,7 +290,9 @@ def _planes(planes: np.ndarray) -> list[list[list[float]]]:
     """Where each plane of [row, column, plane] is not 0."""
     found: list[list[list[float]]] = [[] for _ in range(planes.shape[-1])]
     places = np.argwhere(planes)
-    for (row, column, plane), value in zip(places.tolist(), planes[planes != 0].tolist(), strict=True):
+    for (row, column, plane), value in zip(
+        places.tolist(), planes[planes != 0].tolist(), strict=True
+    ):
         found[plane].append([row, column] if value == 1 else [row, column, _rounded(value)])
     return found
 

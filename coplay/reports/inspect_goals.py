@@ -225,4 +225,5 @@ def _page(out: Path, seen: SeenGoals, figures: dict[str, Any], variance: np.ndar
             rows,
         ),
     ]
+    parts.append(page.link_to_run(out, seen.title))
     page.write_page(out / "index.html", f"Goals: {seen.title}", parts)

@@ -5,6 +5,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from coplay.core.files import write_json
 from coplay.games.drawing import INK
@@ -196,6 +197,7 @@ def _draw_steps(
         one.set_ylim(0, 1.02)
         one.set_title(kind, fontsize=11, color=INK)
         one.set_xlabel("step of the episode", color=INK)
+        one.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes[0].set_ylabel("top-1", color=INK)
     charts.legend_below(figure, *axes[0].get_legend_handles_labels())
     charts.save(figure, path)
@@ -287,4 +289,5 @@ def _page(
             ),
         ),
     ]
+    parts.append(page.link_to_run(out, seen.title))
     page.write_page(out / "index.html", f"Opponent model: {seen.title}", parts)

@@ -251,7 +251,7 @@ def _draw_steps(path: Path, seen: SeenWorld, errors: StepErrors, rows: np.ndarra
 
 def _plane_colours(seen: SeenWorld) -> list[str]:
     seats = seen.game.seats
-    rest = ("#3A404C", "#8a5a2b", "#c9a227", "#5aa0c8", "#8d5bb0")
+    rest = ("#3A404C", "#8a5a2b", "#F2A7A0", "#5aa0c8", "#8d5bb0")
     return [
         *(str(seat_colour(seat)) for seat in range(seats)),
         *(rest[k % len(rest)] for k in range(seen.samples.planes.shape[-1] - seats)),
@@ -342,4 +342,5 @@ def _page(out: Path, seen: SeenWorld, found: dict[str, Any]) -> None:
             ((title, number(found[name]), aim, verdicts[good]) for title, name, aim, good in aims),
         ),
     ]
+    parts.append(page.link_to_run(out, seen.title))
     page.write_page(out / "index.html", f"World model: {seen.title}", parts)

@@ -3,6 +3,7 @@
 import base64
 import html
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -13,6 +14,7 @@ from coplay.core.invocation import invocation
 from coplay.core.reading import shown_in_line
 from coplay.core.version import VERSION
 
+NUMBER = re.compile(r"[-+±]?[\d,]*\.?\d+(e[-+]?\d+)?( ?%)?")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 """What a browser may fetch and execute for a page: nothing."""
 
@@ -105,12 +107,27 @@ def picture(path: Path, words: str) -> str:
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Cells are plain text; a cell "passed" or "FAILED" is coloured."""
+    """Cells are plain text; a cell "passed" or "FAILED" is coloured. A column of numbers is set to
+    the right."""
     classes = {"passed": "mark-pass", "FAILED": "mark-fail"}
+    rows = [list(row) for row in rows]
+    numbers = [_are_numbers(column) for column in zip(*rows, strict=True)] if rows else []
 
-    def cell(text: str) -> str:
-        return f'<td class="{classes.get(text, "")}">{html.escape(text)}</td>'
+    def line(kind: str, cells: Sequence[str]) -> str:
+        found = ""
+        for index, text in enumerate(cells):
+            is_number = index < len(numbers) and numbers[index]
+            look = "number" if is_number else classes.get(text, "") if kind == "td" else ""
+            tag = f'{kind} class="{look}"' if look else kind
+            found += f"<{tag}>{html.escape(text)}</{kind}>"
+        return f"<tr>{found}</tr>\n"
 
-    head = "".join(f"<th>{html.escape(title)}</th>" for title in titles)
-    lines = "".join(f"<tr>{''.join(map(cell, row))}</tr>\n" for row in rows)
-    return f'<div class="scroll"><table><tr>{head}</tr>\n{lines}</table></div>'
+    head = line("th", titles)
+    lines = "".join(line("td", row) for row in rows)
+    return f'<div class="scroll"><table>{head}{lines}</table></div>'
+
+
+def _are_numbers(texts: Iterable[str]) -> bool:
+    """Whether a column holds nothing but numbers and places without one."""
+    known = [text for text in texts if text not in ("", "-")]
+    return bool(known) and all(NUMBER.fullmatch(text) for text in known)

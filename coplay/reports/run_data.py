@@ -304,6 +304,7 @@ def _files(run: RunFolder) -> list[Data]:
         (run.replay_file, "an episode, step by step, with what each player thought"),
         (run.gif_file, "an episode as a film"),
         (run.curve_file, "the learning curve as a picture"),
+        *((path, f"what coplay {_looked(path)} found") for path in _inspections(run)),
         *((path, "checkpoint: everything that a resumed run needs") for path in saved.all()),
         (saved.best, "checkpoint: the learners of each seed when their team mean was highest"),
         (run.config_file, "everything that determines the run"),
@@ -320,6 +321,15 @@ def _files(run: RunFolder) -> list[Data]:
         for path, words in named
         if path.is_file()
     ]
+
+
+def _inspections(run: RunFolder) -> list[Path]:
+    """The pages of `coplay inspect` in the folder of a run."""
+    return sorted(run.path.glob("inspect-*/index.html"))
+
+
+def _looked(page: Path) -> str:
+    return page.parent.name.replace("-", " ", 1)
 
 
 def _commands(

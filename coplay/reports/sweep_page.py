@@ -227,6 +227,7 @@ def draw_parallel(state: SweepState, done: Sequence[Trial]) -> Figure:
                 fontsize=8,
                 color=INK,
                 va="center",
+                bbox={"boxstyle": "square,pad=0.15", "facecolor": "white", "edgecolor": "none"},
             )
     axes.set_xticks(range(len(paths) + 1), [*paths, state.sweep.objective])
     axes.set_xlim(-0.1, len(paths) + 0.45)

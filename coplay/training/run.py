@@ -409,7 +409,7 @@ def load_learner(entry: str) -> tuple[Learner, Any]:
 
 def _player(opened: RunEntry, game: Game, seat: int, greedy: bool) -> Player:
     learner, state, seat = _of_seat(opened, game, seat)
-    return learner.player(state, seat, greedy)
+    return learner.valued(learner.player(state, seat, greedy), state, seat)
 
 
 def _of_seat(opened: RunEntry, game: Game, seat: int) -> tuple[Learner, Any, int]:

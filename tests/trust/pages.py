@@ -5,7 +5,7 @@ from pathlib import Path
 
 EVIL = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>&amp;</title></style>"
 
-PLAIN = ("head", "title", "style", "body", "h1", "h2", "table", "tr", "th", "code")
+PLAIN = ("head", "title", "style", "body", "h1", "h2", "table", "tr", "code")
 ALLOWED: dict[str, set[str]] = {
     **{tag: set() for tag in PLAIN},
     "html": {"lang"},
@@ -13,6 +13,7 @@ ALLOWED: dict[str, set[str]] = {
     "main": {"class"},
     "div": {"class"},
     "p": {"class"},
+    "th": {"class"},
     "td": {"class"},
     "img": {"src", "alt"},
     "a": {"href"},

@@ -9,6 +9,7 @@ inputs (`values`, `outputs`), weigh rewards in other ways (`advantages`), learn 
 (`PPOState.model`), or learn from samples of their own (`prepare`, `improve`, `loss_terms`).
 """
 
+import dataclasses
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -129,6 +130,12 @@ class PPO(sets.SetLearner):
         row = self.seats.index(seat) if self.separate else 0
         actor = jax.tree.map(lambda x: x[row], state.actor)
         return self.new_player(actor, state.identity[0, seat], greedy)
+
+    def valued(self, player: Player, state: PPOState, seat: int) -> Player:
+        if not isinstance(player, PPOPlayer):
+            return player
+        row = self.seats.index(seat) if self.separate else 0
+        return dataclasses.replace(player, critic=jax.tree.map(lambda x: x[row], state.critic))
 
     def new_player(
         self, actor: Net, identity: Float[Array, "*seat id"], greedy: bool, critic: Net = None

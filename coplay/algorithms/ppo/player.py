@@ -4,18 +4,20 @@ import equinox as eqx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from coplay.core.game import Game
-from coplay.core.player import Memory, Player, View
+from coplay.core.player import Insight, Memory, Player, View
 from coplay.nn import categorical
 from coplay.nn.networks import Network, read
 
 
 class PPOPlayer(Player):
     """Acts by an actor network on the observation. identity: [id] one-hot, or empty; with a
-    leading [seat] axis in a group, like the actor's arrays."""
+    leading [seat] axis in a group, like the actor's arrays. critic: tells the value; None: it does
+    not tell."""
 
     actor: Network
     identity: Float[Array, "*seat id"]
     greedy: bool = eqx.field(static=True, default=False)
+    critic: Network | None = None
 
     def act(
         self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
@@ -24,3 +26,10 @@ class PPOPlayer(Player):
         if self.greedy:
             logits = categorical.greedy(logits, view.observation.legal)
         return logits, memory
+
+    def insight(self, game: Game, view: View, memory: Memory) -> Insight | None:
+        """The value of the situation."""
+        if self.critic is None:
+            return None
+        seen = read(self.critic, view.observation, self.identity)
+        return Insight(value=self.critic(seen)[..., 0])

@@ -7,6 +7,7 @@ over whole rollouts of whole game copies. So gradients go back to the beginning 
 further, or as far as `memory.sequence_length` says.
 """
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -17,7 +18,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from coplay.algorithms.ppo.config import RecurrentPPOConfig
 from coplay.algorithms.ppo.learner import PPO, Net, PPOBatch, PPOState
 from coplay.core.game import Game, Observation
-from coplay.core.player import Memory, Player, View
+from coplay.core.player import Insight, Memory, Player, View
 from coplay.core.trajectory import Trajectory, rows_where
 from coplay.nn import categorical
 from coplay.nn.networks import ViewShape, flatten
@@ -36,7 +37,7 @@ class GRUMemory(NamedTuple):
 class GRUPlayer(Player):
     """Acts by a recurrent actor. In a group every array has a leading [seat] axis.
 
-    critic: its memory has to be kept up while the player learns; else None.
+    critic: its memory has to be kept up while the player learns or tells the value; else None.
     A player that left the game remembers nothing new until the next episode.
     """
 
@@ -54,12 +55,7 @@ class GRUPlayer(Player):
     def act(
         self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
     ) -> tuple[Float[Array, "copy action"], Memory]:
-        first = view.time == 0
-        x = inputs(
-            view.observation, self.identity, first, view.last_action, view.last_reward, self.keep
-        )
-        if not self.keep:
-            memory = jax.tree.map(lambda old: jnp.where(first[:, None], 0.0, old), memory)
+        x, memory = self._situation(view, memory)
         logits, actor = self.actor.step(x, memory.actor)
         critic = () if self.critic is None else self.critic.step(x, memory.critic)[1]
         memory = jax.tree.map(
@@ -70,6 +66,25 @@ class GRUPlayer(Player):
         if self.greedy:
             logits = categorical.greedy(logits, view.observation.legal)
         return logits, memory
+
+    def _situation(self, view: View, memory: Memory) -> tuple[Float[Array, "copy input"], Memory]:
+        """What the networks read, and the memory as they find it."""
+        first = view.time == 0
+        x = inputs(
+            view.observation, self.identity, first, view.last_action, view.last_reward, self.keep
+        )
+        if not self.keep:
+            memory = jax.tree.map(lambda old: jnp.where(first[:, None], 0.0, old), memory)
+        return x, memory
+
+    def explain(
+        self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
+    ) -> tuple[Float[Array, "copy action"], Memory, Insight | None]:
+        logits, after = self.act(game, key, view, memory)
+        if self.critic is None:
+            return logits, after, None
+        x, before = self._situation(view, memory)
+        return logits, after, Insight(value=self.critic.step(x, before.critic)[0][..., 0])
 
 
 def inputs(
@@ -146,6 +161,10 @@ class RecurrentPPO(PPO):
         memory = self.config.memory
         size = memory_size(memory.kind, memory.units)
         return GRUPlayer(actor, critic, identity, size, memory.keep, greedy)
+
+    def valued(self, player: Player, state: PPOState, seat: int) -> Player:
+        row = self.seats.index(seat) if self.separate else 0
+        return dataclasses.replace(player, critic=jax.tree.map(lambda x: x[row], state.critic))
 
     def values(
         self, state: PPOState, trajectory: Trajectory, identity: Float[Array, "seat id"]

@@ -32,7 +32,11 @@ function drawBoard(replay, board, overlay) {
 }
 
 function drawThing(replay, look, x, y, size) {
-  if (look.startsWith("#")) return svg("circle", { cx: x, cy: y, r: size / 2, fill: look });
+  if (look.startsWith("#")) {
+    // A game's own colour may be that of the floor, in light or in the dark.
+    return svg("circle", { cx: x, cy: y, r: size / 2, fill: look, stroke: "var(--ink)",
+      "stroke-width": 0.02 });
+  }
   const thing = svg("g", { transform: `translate(${x} ${y}) scale(${size})` });
   for (const child of iconOf(replay, look).childNodes) thing.append(child.cloneNode(true));
   return thing;

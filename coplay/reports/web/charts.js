@@ -52,8 +52,9 @@ function curve({ label, series, at, low, high, line = null, strip = null, breaks
   }
   (strip ?? []).forEach((colour, step) => {
     if (!colour) return;
-    const half = (x(1) - x(0)) / 2;
-    drawn.append(svg("rect", { x: x(step) - half, width: 2 * half, y: height - bottom + 4, height: 6,
+    // A cell around each step, within the axes.
+    const from = Math.max(left, x(step - 0.5)), to = Math.min(width - right, x(step + 0.5));
+    drawn.append(svg("rect", { x: from, width: to - from, y: height - bottom + 4, height: 6,
       fill: colour }));
   });
   for (const one of series) {
@@ -66,7 +67,7 @@ function curve({ label, series, at, low, high, line = null, strip = null, breaks
   }
   drawn.append(svg("line", { x1: x(at), x2: x(at), y1: top, y2: height - bottom + 4,
     stroke: "var(--ink)", "stroke-width": 0.8 }));
-  drawn.append(svg("text", { x: left, y: height - 2 }, "0"),
+  drawn.append(svg("text", { x: left, y: height - 3.5 }, "0"),
     svg("text", { x: width - right, y: height - 2, "text-anchor": "end" }, `step ${count - 1}`));
   drawn.addEventListener("click", (event) => {
     const box = drawn.getBoundingClientRect();

@@ -25,7 +25,7 @@ function coPlayers(replay, seat) {
 
 function who(replay, seat, gone) {
   return [disc(seat, replay.seats[seat].colour, gone), replay.seats[seat].player,
-    gone ? html("span", { class: "faint" }, "left") : null];
+    gone ? html("span", { class: "faint" }, "has left") : null];
 }
 
 function beliefs(replay, view) {
@@ -86,14 +86,18 @@ function codeMap(replay, { seat, record, step }) {
   places.forEach(([a, b], index) => drawn.append(
     svg("circle", { cx: x(a), cy: y(b), r: 3.5, fill: candidateColour(index) }),
     svg("text", { x: x(a) + 5, y: y(b) + 3 }, String(index))));
+  const taken = [];
   for (const [index, other] of coPlayers(replay, seat)) {
     if (!step.seats[other].alive) continue;
     const mean = [0, 1].map((axis) =>
       record.belief[index].reduce((sum, share, at) => sum + share * places[at][axis], 0));
-    const colour = replay.seats[other].colour;
-    drawn.append(svg("circle", { cx: x(mean[0]), cy: y(mean[1]), r: 6, fill: colour,
-      stroke: "var(--card)" }),
-    svg("text", { x: x(mean[0]), y: y(mean[1]) + 3, "text-anchor": "middle",
+    const colour = replay.seats[other].colour, cy = y(mean[1]);
+    // Those that are believed alike stand side by side.
+    let cx = x(mean[0]);
+    while (taken.some(([a, b]) => Math.hypot(cx - a, cy - b) < 11)) cx += 4;
+    taken.push([cx, cy]);
+    drawn.append(svg("circle", { cx, cy, r: 6, fill: colour, stroke: "var(--card)" }),
+    svg("text", { x: cx, y: cy + 3, "text-anchor": "middle",
       style: `fill: ${inkOn(colour)}; font-size: 8px; font-weight: 700` }, String(other)));
   }
   return html("div", {}, html("h3", {}, "Map of the codes"), drawn,

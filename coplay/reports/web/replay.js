@@ -229,7 +229,7 @@ function drawSeats(replay, shown, episode, choose, table) {
     const left = record ? !record.alive : !episode.steps.at(-1)?.seats[seat].alive;
     const total = episode.steps.slice(0, shown.at)
       .reduce((sum, step) => sum + (step.seats[seat].reward ?? 0), 0);
-    const does = record?.alive ? replay.actions[record.action] : left ? "left" : "";
+    const does = record?.alive ? replay.actions[record.action] : left ? "has left" : "";
     return html("tr", { class: left ? "gone" : "" },
       html("td", {}, html("button", { "data-seat": seat, "aria-pressed": String(seat === shown.seat),
         onclick: () => choose(seat) }, disc(seat, colour, left), player)),

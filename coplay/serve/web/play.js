@@ -277,7 +277,7 @@ function seatTable() {
       html("td", {}, html("button", { "data-focus": `see-${seat}`, "data-seat": seat,
         "aria-pressed": String(shown.thinking && seat === shown.seen), onclick: () => see(seat) },
       disc(seat, colour, left), seat === shown.seat ? "you" : player)),
-      html("td", {}, did?.alive ? shown.about.actions[did.action] : left ? "left" : ""),
+      html("td", {}, did?.alive ? shown.about.actions[did.action] : left ? "has left" : ""),
       html("td", { class: "number" }, did?.reward ? number(did.reward) : ""),
       html("td", { class: "number" }, number(total)));
   });

@@ -326,6 +326,25 @@ def test_players_act_by_the_network_of_their_seat(learner: PPO) -> None:
 
 
 @pytest.mark.parametrize("learner", [SEPARATE, SHARED, WITH_ID])
+def test_a_valued_player_tells_what_the_critic_of_its_seat_says(learner: PPO) -> None:
+    state, seen = filled(learner), views(np.random.default_rng(4), COPIES)
+    for seat in learner.seats:
+        row = learner.seats.index(seat) if learner.config.parameters == "separate" else 0
+        plain = learner.player(state, seat)
+        asked = learner.valued(plain, state, seat)
+        logits, _, insight = asked.explain(GAME, jax.random.key(0), view_of(seen), ())
+        np.testing.assert_array_equal(
+            logits, plain.act(GAME, jax.random.key(0), view_of(seen), ())[0]
+        )
+        assert insight is not None and insight.value is not None
+        for copy in range(COPIES):
+            x = flat(seen, (copy,), identities_of(learner)[seat])
+            expected = forward(net(state.critic, row), x)
+            np.testing.assert_allclose(insight.value[copy], expected[0], atol=1e-5)
+        assert plain.insight(GAME, view_of(seen), ()) is None
+
+
+@pytest.mark.parametrize("learner", [SEPARATE, SHARED, WITH_ID])
 def test_a_group_acts_like_the_players_of_its_seats(learner: PPO) -> None:
     state = filled(learner)
     group = learner.group(state)

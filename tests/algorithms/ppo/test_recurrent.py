@@ -14,14 +14,20 @@ import pytest
 import coplay
 from coplay.algorithms.ppo.config import RecurrentPPOConfig
 from coplay.algorithms.ppo.learner import PPOState
-from coplay.algorithms.ppo.recurrent import GRUMemory, GRUPlayer, RecurrentPPO, unrolled
+from coplay.algorithms.ppo.recurrent import (
+    GRUMemory,
+    GRUPlayer,
+    RecurrentPPO,
+    inputs,
+    unrolled,
+)
 from coplay.core.config import with_fields
 from coplay.core.game import Game, Observation, Outcome
 from coplay.core.player import View
 from coplay.core.trajectory import Trajectory
 from coplay.games.registry import register_game
 from coplay.games.stag_hunt import StagHunt, StagHuntConfig
-from coplay.matches.rollout import Table, new_table, rollout
+from coplay.matches.rollout import Table, new_table, rollout, seat_views
 from coplay.nn import categorical
 from coplay.nn.networks import ViewShape, view_shape
 from coplay.nn.recurrent import GRUNetwork
@@ -85,6 +91,35 @@ def played(keep: bool, parameters: str = "separate", kind: str = "gru") -> Playe
         tables.append(table)
         parts.append(mine.training_data(GAME, trajectory))
     return Played(state, tables, parts)
+
+
+def test_a_valued_player_tells_what_its_critic_says_of_all_it_saw() -> None:
+    """Over the steps of an episode; it acts as the player that tells nothing."""
+    mine, state = learner(), played(True).state
+    plain = mine.player(state, 1)
+    told = mine.valued(plain, state, 1)
+    assert isinstance(told, GRUPlayer)
+    table = played(True).tables[0]
+    seen = jax.vmap(GAME.observe)(table.state)
+    view = jax.tree.map(lambda x: x[1], seat_views(GAME, table.state, seen, table))
+    critic = jax.tree.map(lambda x: np.asarray(x[1]), state.critic)
+    memories, hidden = [player.start(COPIES) for player in (plain, told)], np.zeros(UNITS)
+    for time in range(3):
+        view = view._replace(time=jnp.full(COPIES, time), last_reward=jnp.full(COPIES, 1.0 * time))
+        expected, memories[0] = plain.act(GAME, jax.random.key(0), view, memories[0])
+        logits, memories[1], insight = told.explain(GAME, jax.random.key(0), view, memories[1])
+        np.testing.assert_array_equal(logits, expected)
+        x = inputs(
+            view.observation,
+            told.identity,
+            view.time == 0,
+            view.last_action,
+            view.last_reward,
+            True,
+        )
+        value, hidden = slow_step(critic, np.asarray(x)[0], hidden)
+        assert insight is not None and insight.value is not None
+        np.testing.assert_allclose(insight.value[0], value[0], atol=1e-5)
 
 
 # --- the network ----------------------------------------------------------------------------------
