@@ -1,7 +1,9 @@
 """What it costs to record what players think, and how large a replay becomes.
 
-A planner with random weights plays Stag Hunt on 4×4 among scripted players: episodes by turns with
-recording and without. Told is processor time, without compiling.
+A planner with random weights plays Stag Hunt on 4×4 among scripted players, by turns without
+recording, with all thoughts as arrays, and with the records that a page is written of. Told is
+processor time, without compiling: the median of the turns and, since other work disturbs, the
+least.
 
     python benchmarks/replay_cost.py --episodes 20 --repeats 5
 """
@@ -17,6 +19,7 @@ from coplay.algorithms.hop.config import HOPConfig
 from coplay.algorithms.hop.learner import HOP
 from coplay.core.group import group_players
 from coplay.games.registry import make_game
+from coplay.matches.episodes import play_steps
 from coplay.matches.match import record_episode
 from coplay.matches.recording import describe, record_episodes
 from coplay.nn.networks import view_shape
@@ -43,28 +46,38 @@ def main() -> None:
     players = [learner.player(state, 0), *(make_player(name, game) for name in OTHERS)]
     groups = group_players(players)
 
-    def plain() -> int:
+    def playing() -> int:
         return sum(len(record_episode(game, groups, seed).actions) for seed in seeds)
 
-    def recorded() -> int:
+    def recording() -> int:
+        return len(list(play_steps(game, groups, given.episodes, 0)))
+
+    def records() -> int:
         played = record_episodes(game, players, given.episodes, 0)
         return sum(len(episode.steps) for episode in played)
 
     seeds = range(given.episodes)
-    plain(), recorded()
-    ratios = []
-    for _ in range(given.repeats):
-        costs = []
-        for play in (plain, recorded):
+    ways = playing, recording, records
+    costs: dict[str, list[float]] = {way.__name__: [] for way in ways}
+    for turn in range(given.repeats + 1):
+        for way in ways:
             begun = time.process_time()
-            steps = play()
-            costs.append(1000 * (time.process_time() - begun) / steps)
-        ratios.append(costs[1] / costs[0] - 1)
+            steps = way()
+            if turn:  # the first one compiles
+                costs[way.__name__].append(1000 * (time.process_time() - begun) / steps)
+    middle = {name: statistics.median(found) for name, found in costs.items()}
+    for name, found in costs.items():
+        more = [
+            f"{100 * (one - base) / base:+.0f} %"
+            for one, base in (
+                (middle[name], middle["playing"]),
+                (min(found), min(costs["playing"])),
+            )
+        ]
         print(
-            f"{costs[0]:.1f} ms a step without recording, {costs[1]:.1f} ms with it: "
-            f"{100 * ratios[-1]:.0f} % more"
+            f"{name:10} {middle[name]:.2f} ms a step ({more[0]}), least {min(found):.2f} ms "
+            f"({more[1]})"
         )
-    print(f"recording costs {100 * statistics.median(ratios):.0f} % (median)")
     labels = ["hop", *OTHERS]
     episodes = record_episodes(game, players, given.episodes, 0)
     page = Replay(game, labels, describe(game, players, labels, 0), episodes).page()

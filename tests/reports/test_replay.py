@@ -89,7 +89,6 @@ BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 DRIVER = Path(__file__).with_name("drive_replay.js")
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="needs a browser: the Debian package chromium")
 def test_in_a_browser(replay: Replay, tmp_path: Path) -> None:
     episodes = sorted(replay.episodes, key=lambda one: not one.steps[1]["seats"][0]["alive"])

@@ -10,7 +10,7 @@ from typing import Any
 from coplay.serve.server import address, listening, server
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-PATIENCE = 300_000
+PATIENCE = 60_000
 """Milliseconds that a page may take on a busy machine."""
 
 

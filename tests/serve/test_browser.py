@@ -17,7 +17,6 @@ from tests.serve.browser import CHROMIUM, browsing, opened, serving
 from tests.serve.folders import append, make_run
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="needs a browser: the Debian package chromium"),
     pytest.mark.skipif(
         importlib.util.find_spec("playwright") is None, reason="needs the package playwright"
@@ -101,6 +100,7 @@ def test_a_person_plays_and_is_recorded(browser: Any, tmp_path: Path) -> None:
         assert page.locator("#beliefs").count() == 0
         page.get_by_label("show what the others think").check()
         page.locator("#beliefs").wait_for()
+        assert page.locator("#imagined .pair").count() > 0
         assert page.locator(".board .arrow").count() > 0
         chosen = []
         while page.locator("#end").count() == 0:
@@ -126,6 +126,7 @@ def test_a_person_plays_and_is_recorded(browser: Any, tmp_path: Path) -> None:
     assert dataset.episodes.action[0, :length, 1].tolist()[: len(chosen)] == chosen
 
 
+@pytest.mark.slow
 def test_two_people_in_two_seats(browser: Any) -> None:
     played = game(3)
     entries = ["human", "random", "human"]

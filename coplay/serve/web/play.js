@@ -296,7 +296,7 @@ function thoughts() {
     remember: (name, open) => { if (open) shown.open.add(name); else shown.open.delete(name); } };
   const who = html("section", { class: "card", id: "who" }, html("h2", { style: "display: flex; gap: 0.4rem" },
     disc(seen, game.seats[seen].colour), `Seat ${seen}: ${game.seats[seen].player}`));
-  return [who, ...panels(game, view)];
+  return [who, ...panels({ ...game, ...step.shared }, view)];
 }
 
 function games(count) { return `${count} game${count === 1 ? "" : "s"}`; }
