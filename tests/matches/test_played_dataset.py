@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import coplay
+from coplay.cli.main import run
 from coplay.core.group import group_players
 from coplay.matches.dataset import load_dataset, samples_of
 from coplay.matches.episodes import play_steps
@@ -15,6 +16,31 @@ from coplay.training.players import make_player
 
 GAME: Any = coplay.make_game("stag-hunt", height=3, width=3, players=3, hares=2, horizon=6)
 ENTRIES = ["human", "nh", "human"]
+
+
+@pytest.mark.slow
+def test_commands_take_what_people_played(tmp_path: Path) -> None:
+    """Models of people are trained and looked at, and a player adapts to partners made of them."""
+    groups = group_players([make_player(entry, GAME) for entry in ("random", "nh", "random")])
+    data = tmp_path / "human"
+    kept = GrowingDataset(data, GAME.name, GAME.config, ENTRIES, seed=1)
+    steps = list(play_steps(GAME, groups, episodes=10, seed=1))
+    for episode in range(10):
+        kept.add(GAME, [step for step in steps if step.episode == episode])
+    given = ["--data", str(data), "--epochs", "1", "--out"]
+    goals, world, pack = (str(tmp_path / name) for name in ("goals", "world", "pack"))
+    assert run(["pretrain", "goals", *given, goals]) == 0
+    assert run(["inspect", "opponent-model", goals]) == 0
+    assert run(["pretrain", "world-model", *given, world]) == 0
+    rules = ["--game.height=3", "--game.width=3", "--game.players=3", "--game.hares=2"]
+    make = ["partners", "make", *rules, "--game.horizon=6", "--families", "people"]
+    assert run([*make, "--people", str(data), "--people-epochs", "2", "--out", pack]) == 0
+    adapt = ["adapt", "nh", *rules, "--game.horizon=6", "--partners", pack, "--no-normalise"]
+    out = tmp_path / "adapted"
+    assert run([*adapt, "--seeds", "1", "--steps", "12", "--last", "6", "--out", str(out)]) == 0
+    page = (out / "index.html").read_text()
+    assert "people" in page or "pack" in page
+    assert "data:image/png" not in page, "pictures of scores that nobody measured are left out"
 
 
 @pytest.mark.slow
