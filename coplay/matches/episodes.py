@@ -175,8 +175,9 @@ def shown_steps(
     views = _Rows(kept["views"])
     insights, foresights = (tuple(map(_Rows, kept[name])) for name in ("insights", "foresights"))
     for time in range(len(states) - 1):
-        parts = {name: kept[name][time, 0] for name in PARTS}
-        happened = {name: kept[name] for name in ("realised", "events")}
+        parts: dict[str, Any] = {name: kept[name][time, 0] for name in PARTS}
+        for name in ("realised", "events"):
+            parts[name] = None if kept[name] is None else kept[name][time]
         yield Step(
             episode=int(kept["views"].episode[time, 0, 0]),
             time=int(kept["views"].time[time, 0, 0]),
@@ -186,7 +187,6 @@ def shown_steps(
             foresights=_by_seat(game, groups, foresights, time),
             over=bool(kept["over"][time, 0]),
             after=states[time + 1],
-            **{name: None if x is None else x[time] for name, x in happened.items()},
             **parts,
         )
 
@@ -195,7 +195,9 @@ class _Rows:
     """A tree of arrays [time, seat, copy, ...], flattened once, to be read row by row."""
 
     def __init__(self, tree: Any):
-        self._arrays, self._structure = jax.tree.flatten(tree)
+        arrays, structure = jax.tree.flatten(tree)
+        self._arrays: list[np.ndarray] = arrays
+        self._structure: Any = structure
 
     def of(self, time: int, row: int) -> Any:
         """The row [time, row, copy 0] of all arrays."""

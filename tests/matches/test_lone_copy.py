@@ -1,5 +1,7 @@
 """Whole episodes of one game copy, in blocks."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -44,5 +46,5 @@ def test_steps_run_on_over_blocks() -> None:
     count = 2 * STEPS + 5
     assert [step.time for step in steps] == [*range(count), *range(count)]
     assert [step.over for step in steps] == ([False] * (count - 1) + [True]) * 2
-    for step, following in zip(steps[: count - 1], steps[1:count], strict=True):
+    for step, following in itertools.pairwise(steps[:count]):
         jax.tree.map(np.testing.assert_array_equal, step.after, following.state)

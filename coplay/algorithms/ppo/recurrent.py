@@ -163,6 +163,7 @@ class RecurrentPPO(PPO):
         return GRUPlayer(actor, critic, identity, size, memory.keep, greedy)
 
     def valued(self, player: Player, state: PPOState, seat: int) -> Player:
+        assert isinstance(player, GRUPlayer)
         row = self.seats.index(seat) if self.separate else 0
         return dataclasses.replace(player, critic=jax.tree.map(lambda x: x[row], state.critic))
 
