@@ -20,7 +20,8 @@ class ReproduceArguments:
     out: Path = Path("results")
     """Folder for the result, NAME.json."""
     work: Path = Path("runs/reproduce")
-    """Folder in which the commands run; their runs are in runs/ below it."""
+    """Folder in which the commands run. Each version of the program has a folder of its own there,
+    with its runs in runs/ below it."""
     json: bool = False
     """Print the result as one JSON object on standard output."""
 

@@ -34,8 +34,10 @@ def reproduce(
     """Run the commands that were not run yet by this very program, and write out/NAME.json with its
     picture.
 
-    work: the folder in which the commands run; their outputs are kept there.
+    work: in a folder of its own below it, the commands of this program run and their outputs are
+    kept. Runs of another program must not go on as this one's.
     """
+    work = work / sources()[:8]
     outputs, done = {}, []
     for number, step in enumerate(experiment.steps, 1):
         place = f"[{number} of {len(experiment.steps)}]"
@@ -134,8 +136,8 @@ def call(command: list[str], folder: Path, path: str) -> tuple[int, str]:
 
 
 def kept_file(step: Measurement, work: Path) -> Path:
-    """Where the output of a command is kept; another program keeps its outputs elsewhere."""
-    text = "\0".join([sources(), *step.arguments])
+    """Where the output of a command is kept."""
+    text = "\0".join(step.arguments)
     return work / "outputs" / f"{step.name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
 
 

@@ -66,10 +66,27 @@ def test_finished_commands_are_not_run_twice_by_the_same_program(
     assert [words[0] for words in programs.called[3:]] == ["train", "collect"]
 
 
+def test_a_run_of_another_program_does_not_go_on_as_this_ones(
+    programs: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is finished already would count as made by this program."""
+
+    def trains(command: list[str], folder: Path, path: str) -> tuple[int, str]:
+        (folder / "runs" / "a").mkdir(parents=True, exist_ok=True)
+        (folder / "runs" / "a" / "config.json").write_text("{}")
+        return programs(command, folder, path)
+
+    monkeypatch.setattr(runner, "call", trains)
+    for program in ("before", "after"):
+        monkeypatch.setattr(runner, "sources", lambda program=program: program)
+        runner.reproduce(EXPERIMENT, tmp_path, tmp_path, print)
+        assert programs.called[-2] == A.arguments
+
+
 @pytest.mark.parametrize("text", ["{", "[1]", '{"output": 1}', '{"seconds": 1}', "\xff"])
 def test_a_damaged_record_is_named(programs: Programs, tmp_path: Path, text: str) -> None:
     runner.reproduce(EXPERIMENT, tmp_path, tmp_path, print)
-    kept = runner.kept_file(A, tmp_path)
+    kept = runner.kept_file(A, tmp_path / runner.sources()[:8])
     kept.write_bytes(text.encode("latin-1"))
     with pytest.raises(UserError, match=rf"{kept.name}.*remove the file, and coplay train ppo"):
         runner.reproduce(EXPERIMENT, tmp_path, tmp_path, print)
