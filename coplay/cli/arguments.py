@@ -1,12 +1,17 @@
 """Reading the command line: options before they are parsed, and typed dataclasses."""
 
+import contextlib
+import io
+import sys
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, Literal, NamedTuple
 
 import tyro
 
+from coplay.cli.fields import fields_of
 from coplay.cli.help import ALL, print_all, print_short
+from coplay.cli.wrong_words import wrong_words
 from coplay.core.config import check_fields
 from coplay.core.errors import UserError, unknown
 
@@ -71,7 +76,7 @@ def parse(
     first: Sequence[str] = (),
     more: Sequence[str] = (),
 ) -> Any:
-    """The arguments as a dataclass; wrong ones end the program with code 2 and a message.
+    """The arguments as a dataclass; wrong ones are a `UserError`.
 
     computes: the command needs JAX, which must be able to compute. first: the options that matter
     first, of a command with many; --help then shows only these. more: lines at the end of the help.
@@ -85,13 +90,7 @@ def parse(
     if first and {"-h", "--help"} & set(arguments):
         print_short(command, words, kind, default, first, more)
         raise SystemExit(0)
-    given = tyro.cli(
-        kind,
-        args=arguments,
-        prog=f"coplay {command}",
-        description=words + LOAD,
-        **({} if default is None else {"default": default}),
-    )
+    given = _parsed(kind, arguments, command, words, default)
     check_fields(given)
     if _until.get() == "parsed":
         raise _ParsedOnly
@@ -101,6 +100,27 @@ def parse(
 
         check_backend()
     return given
+
+
+def _parsed(kind: Any, arguments: list[str], command: str, words: str, default: Any) -> Any:
+    """What tyro makes of the arguments; its error, a box of lines, becomes a sentence."""
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return tyro.cli(
+                kind,
+                args=arguments,
+                prog=f"coplay {command}",
+                description=words + LOAD,
+                **({} if default is None else {"default": default}),
+            )
+    except SystemExit as stop:
+        box = said.getvalue()
+        error = wrong_words(f"coplay {command}", arguments, fields_of(kind, default), box)
+        if not stop.code or error is None:
+            sys.stderr.write(box)
+            raise
+        raise error from None
 
 
 class Declaration(NamedTuple):
