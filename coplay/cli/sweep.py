@@ -41,8 +41,8 @@ class SweepArguments(Generic[GameConfig, LearnerConfig, RunSettings, SweepSettin
     out: Path | None = None
     """Folder of the new sweep; default: a new one below runs/."""
     config: Path | None = None
-    """Start from the configuration of another run (its config.json), or from a TOML file as coplay
-    config writes it; other options override it."""
+    """Start from the configuration of another run (its config.json), or from a TOML or YAML file as
+    coplay config writes it; other options override it."""
     json: bool = False
     """Print the result as one JSON object on standard output."""
 

@@ -14,7 +14,7 @@ from coplay.core.errors import UserError
 from coplay.games.stag_hunt import StagHuntConfig
 from coplay.nn.networks import ViewShape
 from coplay.training.config import TrainConfig
-from coplay.training.config_file import as_toml, read_toml
+from coplay.training.config_file import as_toml, read_settings
 from coplay.training.presets import from_preset, presets
 
 PUBLISHED = tomllib.loads((Path(__file__).parent / "published.toml").read_text())
@@ -93,9 +93,9 @@ def test_python_and_files_know_presets(tmp_path: Path) -> None:
     assert (config.run.copies, config.learner.epochs, config.learner.value_clip) == (4, 3, 0.2)
     path = tmp_path / "mine.toml"
     path.write_text('player = "ppo"\n[run]\npreset = "cleanrl-ppo"\n[learner]\nepochs = 3\n')
-    assert read_toml(path) == config
+    assert read_settings(path) == config
     path.write_text(as_toml(config))
-    assert read_toml(path) == config
+    assert read_settings(path) == config
 
 
 @pytest.mark.parametrize(
