@@ -30,7 +30,7 @@ def wrong_words(
     elif text.startswith("Unrecognized options: "):
         what = f"it is not clear what '{text.partition(': ')[2]}' is for"
     else:
-        what = _wrong_value(named, text) or text
+        what = _wrong_value(named, text)
     joint = " " if what.endswith("?") else "; "
     return UserError(f"{what}{joint}{command} --help explains the options") if what else None
 
@@ -80,18 +80,17 @@ def _lacking(named: dict[str, Field], given: Sequence[str]) -> str:
 
 
 def _wrong_value(named: dict[str, Field], text: str) -> str:
-    """Which values the option takes that the parser complains of."""
+    """Which values the option takes that the parser complains of; what it says if it is none."""
+    place = re.match(r"Error parsing ([^\s:]+): |.*argument '(?:\(')?([^']+)'", text)
+    name = (place[1] or place[2]) if place else ""
     for written, field in named.items():
-        own = re.escape(field.name if field.positional else written)
-        if not re.search(rf"(?<![\w.-]){own}(?![\w.-]*\w)", text):
-            continue
-        takes = f"{written} takes {values_text(field.hint).replace('`', '')}"
-        if text.startswith("Missing value"):
-            return f"{takes}, and nothing was given"
-        quoted = re.findall(r"'([^']*)'", text)
-        wrong = [value for value in quoted if value not in (written, field.name)]
-        return f"{takes}, not '{wrong[0]}'" if wrong else takes
-    return ""
+        if name in (written, field.name):
+            takes = f"{written} takes {values_text(field.hint).replace('`', '')}"
+            if text.startswith("Missing value"):
+                return f"{takes}, and nothing was given"
+            wrong = [value for value in re.findall(r"'([^']*)'", text) if value != name]
+            return f"{takes}, not '{wrong[0]}'" if wrong else takes
+    return text.removeprefix(f"Error parsing {name}: ")
 
 
 def _first_part(said: str) -> str:

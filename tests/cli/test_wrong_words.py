@@ -22,6 +22,8 @@ WRONG = {
     "train ppo --steps -5": "steps must be above 0, not -5",
     "train ppo --copies 7": "copies (7) must be a multiple of minibatches (8)",
     "train ppo --seating ppo,ns": "names 2 players; stag-hunt has 4 seats here",
+    "train hop --search.backend mctxx": "--search.backend takes coplay, mctx, not 'mctxx'",
+    "train hop --search.backend mctx --search.resample": "coplay: resample has trees of its own",
     "train ppo extra": "it is not clear what 'extra' is for",
     "train ppo --config none.yaml": "cannot read none.yaml: No such file or directory",
     "adapt": "PLAYER is missing: the focal player: a run such as runs/hop",
