@@ -3,13 +3,13 @@
 import contextlib
 import io
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from typing import Any, Literal, NamedTuple
 
 import tyro
 
-from coplay.cli.fields import fields_of
+from coplay.cli.fields import Field, fields_of, may_be_none, option_name
 from coplay.cli.help import ALL, print_all, print_short
 from coplay.cli.wrong_words import wrong_words
 from coplay.core.config import check_fields
@@ -104,6 +104,7 @@ def parse(
 
 def _parsed(kind: Any, arguments: list[str], command: str, words: str, default: Any) -> Any:
     """What tyro makes of the arguments; its error, a box of lines, becomes a sentence."""
+    arguments = _with_none(arguments, fields_of(kind, default))
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
@@ -121,6 +122,21 @@ def _parsed(kind: Any, arguments: list[str], command: str, words: str, default: 
             sys.stderr.write(box)
             raise
         raise error from None
+
+
+def _with_none(arguments: list[str], fields: Iterable[Field]) -> list[str]:
+    """The arguments with tyro's word for no value, None, where ours stands, as in files: none."""
+    optional = {option_name(field.name) for field in fields if may_be_none(field.hint)}
+    changed, before = [], ""
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        if name.replace("_", "-") in optional and equals and value == "none":
+            argument = f"{name}=None"
+        elif before.replace("_", "-") in optional and argument == "none":
+            argument = "None"
+        changed.append(argument)
+        before = argument
+    return changed
 
 
 class Declaration(NamedTuple):

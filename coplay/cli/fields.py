@@ -107,6 +107,15 @@ def values_text(hint: Any) -> str:
     return _WORDS.get(hint, getattr(hint, "__name__", str(hint)).lower())
 
 
+def may_be_none(hint: Any) -> bool:
+    """Whether a field may have no value; on the command line and in files the word is `none`."""
+    if typing.get_origin(hint) is Annotated:
+        return may_be_none(typing.get_args(hint)[0])
+    if typing.get_origin(hint) not in (types.UnionType, typing.Union):
+        return False
+    return type(None) in typing.get_args(hint)
+
+
 def default_text(value: Any) -> str:
     """A default as a user would write it."""
     if value is tyro.MISSING:
