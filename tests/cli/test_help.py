@@ -38,3 +38,10 @@ def test_help_all_has_every_option_by_topic(capsys: Any) -> None:
     for field in fields_of(found.kind, found.default):
         start = f"  {option_name(field.name)}"
         assert sum(line.startswith((f"{start} ", f"{start},")) for line in lines) == 1, start
+
+
+def test_conditions_are_words_that_a_user_knows(capsys: Any) -> None:
+    text = " ".join(shown(capsys, "hop-plus", "--help-all").split())
+    assert "Acts only if there is a world model." in text and "uses_" not in text
+    assert "Acts only if goals.from is empty" in text and "from_" not in text
+    assert "self-play alone" in text, "no line ends at a hyphen"
