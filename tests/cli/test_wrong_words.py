@@ -31,7 +31,7 @@ WRONG = {
     "bench serch": "unknown part to bench 'serch': did you mean 'search'?",
     "completion tcsh": "SHELL takes bash, zsh, fish, not 'tcsh'",
     "watch runs/none": "runs/none holds no run",
-    "import none.player.npz": "cannot read none.player.npz",
+    "import none.player.npz": "coplay: cannot read none.player.npz: there is no such file",
 }
 
 
