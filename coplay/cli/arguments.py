@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import tyro
 
 from coplay.cli.fields import Field, fields_of, may_be_none, option_name
-from coplay.cli.help import ALL, print_all, print_short
+from coplay.cli.help import ALL, HELP, print_all, print_short
 from coplay.cli.wrong_words import wrong_words
 from coplay.core.config import check_fields
 from coplay.core.errors import UserError, unknown
@@ -193,7 +193,7 @@ def declaration(run: Callable[[list[str]], int], arguments: list[str]) -> Declar
 
 def named_part(arguments: list[str], command: str, valid: Any) -> tuple[str | None, list[str]]:
     """The part that is named first, and the other arguments; None: only help was asked for."""
-    if not arguments or arguments[0] in ("-h", "--help"):
+    if not arguments or arguments[0] in HELP:
         print(f"usage: coplay {command} PART …\n\nparts: {', '.join(valid)}")
         print(f"coplay {command} PART --help explains all options")
         return None, []

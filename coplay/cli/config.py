@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 from coplay.cli.arguments import option
+from coplay.cli.help import HELP
 from coplay.cli.train import configured
 from coplay.core.errors import UserError
 
@@ -12,7 +13,7 @@ def run(arguments: list[str]) -> int:
     """coplay config PLAYER … : what coplay train PLAYER … would run."""
     from coplay.training.config_file import SUFFIXES, YAML, as_toml, as_yaml
 
-    if not arguments or arguments[0] in ("-h", "--help"):
+    if not arguments or arguments[0] in HELP:
         from coplay.algorithms.registry import LEARNERS
 
         print("usage: coplay config PLAYER … --out FILE.toml|FILE.yaml\n")

@@ -11,6 +11,7 @@ import tyro
 from coplay.cli.fields import Field, default_text, explained, fields_of, option_name, values_text
 
 ALL = "--help-all"
+HELP = ("-h", "--help", ALL)
 COLUMN = 26
 """Where meanings begin."""
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 import tyro
 
 from coplay.cli.arguments import option, parse
-from coplay.cli.help import FIRST
+from coplay.cli.help import FIRST, HELP
 from coplay.core.errors import UserError
 from coplay.core.files import new_folder
 
@@ -124,7 +124,7 @@ def run(arguments: list[str]) -> int:
     from coplay.training.processes import is_first
     from coplay.training.run import RunFolder
 
-    if not arguments or arguments[0] in ("-h", "--help"):
+    if not arguments or arguments[0] in HELP:
         print(f"usage: coplay train PLAYER …\n\nplayers to train: {', '.join(LEARNERS)}")
         print("coplay train PLAYER --help explains all options")
         return 0
