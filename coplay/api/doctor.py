@@ -16,8 +16,11 @@ from coplay.core.compilation import use_cache
 from coplay.core.errors import UserError, how_to_install
 from coplay.core.version import VERSION
 
-NEEDED = ("jax", "jaxlib", "equinox", "optax", "jaxtyping", "numpy", "tyro", "rich", "matplotlib")
-"""Packages whose versions decide what a run computes or shows."""
+NEEDED = (
+    *("jax", "jaxlib", "equinox", "optax", "jaxtyping", "numpy", "tyro", "rich", "matplotlib"),
+    *("tensorboardX", "pillow", "pyyaml"),
+)
+"""Packages without which nothing runs, those that decide what a run computes first."""
 
 EXTRAS = {
     "mctx": "another backend of the search",
@@ -25,6 +28,7 @@ EXTRAS = {
     "pettingzoo": "environments of PettingZoo, in worker processes",
     "sweep": "Optuna for coplay sweep: --sampler optuna, --prune",
     "ray": "runs on a Ray cluster: --on ray",
+    "tune": "coplay as a trainable of Ray Tune",
     "web": "coplay serve: runs and seats in the browser",
     "wandb": "metrics to Weights & Biases (--log wandb)",
     "mlflow": "metrics to MLflow (--log mlflow)",
@@ -47,7 +51,8 @@ def doctor() -> dict[str, Any]:
     problem, devices, seconds = None, [], None
     try:
         use_cache()
-        devices = [f"{one.platform} {one.device_kind}" for one in jax.devices()]
+        kinds = [(one.platform, one.device_kind) for one in jax.devices()]
+        devices = [name if name == kind else f"{name} {kind}" for name, kind in kinds]
         began = time.perf_counter()
         jax.jit(lambda x: jnp.sum(jnp.sin(x)))(jnp.arange(7.0)).block_until_ready()
         seconds = round(time.perf_counter() - began, 2)

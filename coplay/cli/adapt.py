@@ -7,6 +7,7 @@ from typing import Annotated, Any, Generic, TypeVar
 import tyro
 
 from coplay.cli.arguments import option, parse
+from coplay.cli.help import HELP
 from coplay.core.errors import UserError
 from coplay.core.files import new_folder
 from coplay.evaluation.adaptation.best_response import BestResponseConfig
@@ -91,7 +92,7 @@ def default_arguments(
 
     game_config = None
     player = arguments[0] if arguments else ""
-    if player.startswith("-") and player not in ("-h", "--help"):
+    if player.startswith("-") and player not in HELP:
         raise UserError("coplay adapt PLAYER …: the player comes before the options")
     if player and is_run(player):
         own, game_config = game_of_entry(player)

@@ -1,12 +1,17 @@
 """Reading the command line: options before they are parsed, and typed dataclasses."""
 
-from collections.abc import Callable, Sequence
+import contextlib
+import io
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from typing import Any, Literal, NamedTuple
 
 import tyro
 
-from coplay.cli.help import ALL, print_all, print_short
+from coplay.cli.fields import Field, fields_of, may_be_none, option_name
+from coplay.cli.help import ALL, HELP, print_all, print_short
+from coplay.cli.wrong_words import wrong_words
 from coplay.core.config import check_fields
 from coplay.core.errors import UserError, unknown
 
@@ -71,7 +76,7 @@ def parse(
     first: Sequence[str] = (),
     more: Sequence[str] = (),
 ) -> Any:
-    """The arguments as a dataclass; wrong ones end the program with code 2 and a message.
+    """The arguments as a dataclass; wrong ones are a `UserError`.
 
     computes: the command needs JAX, which must be able to compute. first: the options that matter
     first, of a command with many; --help then shows only these. more: lines at the end of the help.
@@ -85,13 +90,7 @@ def parse(
     if first and {"-h", "--help"} & set(arguments):
         print_short(command, words, kind, default, first, more)
         raise SystemExit(0)
-    given = tyro.cli(
-        kind,
-        args=arguments,
-        prog=f"coplay {command}",
-        description=words + LOAD,
-        **({} if default is None else {"default": default}),
-    )
+    given = _parsed(kind, arguments, command, words, default)
     check_fields(given)
     if _until.get() == "parsed":
         raise _ParsedOnly
@@ -101,6 +100,43 @@ def parse(
 
         check_backend()
     return given
+
+
+def _parsed(kind: Any, arguments: list[str], command: str, words: str, default: Any) -> Any:
+    """What tyro makes of the arguments; its error, a box of lines, becomes a sentence."""
+    arguments = _with_none(arguments, fields_of(kind, default))
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return tyro.cli(
+                kind,
+                args=arguments,
+                prog=f"coplay {command}",
+                description=words + LOAD,
+                **({} if default is None else {"default": default}),
+            )
+    except SystemExit as stop:
+        box = said.getvalue()
+        error = wrong_words(f"coplay {command}", arguments, fields_of(kind, default), box)
+        if not stop.code or error is None:
+            sys.stderr.write(box)
+            raise
+        raise error from None
+
+
+def _with_none(arguments: list[str], fields: Iterable[Field]) -> list[str]:
+    """The arguments with tyro's word for no value, None, where ours stands, as in files: none."""
+    optional = {option_name(field.name) for field in fields if may_be_none(field.hint)}
+    changed, before = [], ""
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        if name.replace("_", "-") in optional and equals and value == "none":
+            argument = f"{name}=None"
+        elif before.replace("_", "-") in optional and argument == "none":
+            argument = "None"
+        changed.append(argument)
+        before = argument
+    return changed
 
 
 class Declaration(NamedTuple):
@@ -157,7 +193,7 @@ def declaration(run: Callable[[list[str]], int], arguments: list[str]) -> Declar
 
 def named_part(arguments: list[str], command: str, valid: Any) -> tuple[str | None, list[str]]:
     """The part that is named first, and the other arguments; None: only help was asked for."""
-    if not arguments or arguments[0] in ("-h", "--help"):
+    if not arguments or arguments[0] in HELP:
         print(f"usage: coplay {command} PART …\n\nparts: {', '.join(valid)}")
         print(f"coplay {command} PART --help explains all options")
         return None, []

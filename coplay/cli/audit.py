@@ -2,6 +2,7 @@
 
 from importlib import import_module
 
+from coplay.cli.help import HELP
 from coplay.core.errors import unknown
 
 AUDITS = {"seats": "audit_seats", "wiring": "audit_wiring"}
@@ -10,7 +11,7 @@ AUDITS = {"seats": "audit_seats", "wiring": "audit_wiring"}
 
 def run(arguments: list[str]) -> int:
     """coplay audit seats …, coplay audit wiring …"""
-    if not arguments or arguments[0] in ("-h", "--help"):
+    if not arguments or arguments[0] in HELP:
         print(f"usage: coplay audit {'|'.join(AUDITS)} …\n\nadd --help for all options")
         return 0
     if arguments[0] not in AUDITS:

@@ -1,6 +1,9 @@
 """coplay bench: how fast it is here."""
 
 from coplay.cli.arguments import parse
+from coplay.core.errors import unknown
+
+PARTS = ("peers", "search", "hop-plus")
 
 
 def run(arguments: list[str]) -> int:
@@ -17,6 +20,8 @@ def run(arguments: list[str]) -> int:
         from coplay.bench.hop_plus import HopPlusBenchArguments, run_hop_plus_bench
 
         return run_hop_plus_bench(parse(HopPlusBenchArguments, arguments[1:], "bench hop-plus"))
+    if arguments and not arguments[0].startswith("-"):
+        raise unknown("part to bench", arguments[0], PARTS)
     from coplay.bench.throughput import BenchArguments, run_bench
 
     return run_bench(parse(BenchArguments, arguments, "bench"))

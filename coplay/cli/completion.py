@@ -55,15 +55,17 @@ _coplay() {
 @OPTIONS@
         esac
         COMPREPLY=($(compgen -W "$words" -- "$current"))
-        return
     fi
-    COMPREPLY=($(compgen -f -- "$current"))
 }
-complete -o filenames -F _coplay coplay
+complete -o default -F _coplay coplay
 """
+"""Where no word is offered, the shell completes names of files as it always does."""
 
-ZSH = "autoload -U +X bashcompinit && bashcompinit\n"
-"""What lets zsh read a script for bash."""
+ZSH = """\
+(( $+functions[compdef] )) || { autoload -U compinit && compinit }
+autoload -U +X bashcompinit && bashcompinit
+"""
+"""What lets zsh read a script for bash, also where ~/.zshrc switches no completion on."""
 
 FISH = """\
 function __coplay_words

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import tyro
 
-from coplay.core.config import OnlyIf, Range, public_name
+from coplay.core.config import Config, OnlyIf, Range, public_name
 from coplay.core.field_help import helps_of
 
 _WORDS = {int: "int", float: "float", str: "text", bool: "bool", Path: "path"}
@@ -49,7 +49,8 @@ def fields_of(kind: Any, default: Any = None) -> Iterator[Field]:
 def _walk(
     outer: type, plain: type, default: Any, part: str, conditions: dict[str, str]
 ) -> Iterator[Field]:
-    """outer: the outermost configuration, from which conditions name other fields.
+    """outer: the outermost configuration, from which conditions name other fields; not the
+    arguments of a command.
 
     part: the parts that the fields are in, with a dot at the end. conditions: of these parts, the
     field that they ask for -> a sentence.
@@ -65,7 +66,9 @@ def _walk(
         mine = conditions | {m.inside(part).path: _sentence(m, part, plain, outer) for m in asked}
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             inside = f"{part}{name}." if name else part
-            yield from _walk(outer, type(value), value, inside, mine)
+            # What arguments hold are configurations: each speaks of its own fields.
+            whole = outer if issubclass(plain, Config) else type(value)
+            yield from _walk(whole, type(value), value, inside, mine)
         else:
             positional = tyro.conf.Positional in marks
             words = helps_of(plain).get(field.name, "")
@@ -86,10 +89,10 @@ def _sentence(mark: OnlyIf, part: str, owner: type, outer: type) -> str:
     meaning = getattr(within, mark.path.removeprefix("."), None)
     if isinstance(meaning, property) and meaning.__doc__ and not mark.values:
         return " ".join(meaning.__doc__.split(".")[0].removeprefix("Whether ").split())
-    path = mark.inside(part).path
+    path = ".".join(map(public_name, mark.inside(part).path.split(".")))
     if not mark.values:
         return f"`{path}` is set"
-    return f"`{path}` is " + " or ".join(f"`{_word(value)}`" for value in mark.values)
+    return f"`{path}` is " + " or ".join(map(default_text, mark.values))
 
 
 def values_text(hint: Any) -> str:
@@ -105,6 +108,15 @@ def values_text(hint: Any) -> str:
     if origin is tuple:
         return f"list of {values_text(arguments[0])}"
     return _WORDS.get(hint, getattr(hint, "__name__", str(hint)).lower())
+
+
+def may_be_none(hint: Any) -> bool:
+    """Whether a field may have no value; on the command line and in files the word is `none`."""
+    if typing.get_origin(hint) is Annotated:
+        return may_be_none(typing.get_args(hint)[0])
+    if typing.get_origin(hint) not in (types.UnionType, typing.Union):
+        return False
+    return type(None) in typing.get_args(hint)
 
 
 def default_text(value: Any) -> str:

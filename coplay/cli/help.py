@@ -11,6 +11,7 @@ import tyro
 from coplay.cli.fields import Field, default_text, explained, fields_of, option_name, values_text
 
 ALL = "--help-all"
+HELP = ("-h", "--help", ALL)
 COLUMN = 26
 """Where meanings begin."""
 
@@ -53,7 +54,7 @@ def print_short(
         lines += _option(fields[name]) if name in fields else []
     topics = ", ".join(title for title, _, _ in _topics(fields.values()))
     lines += ["", f"coplay {command} {ALL} explains all {len(fields)} options by topic:"]
-    lines += textwrap.wrap(topics, _width(), initial_indent="  ", subsequent_indent="  ")
+    lines += _wrap(topics, "  ")
     print("\n".join([*lines, *more]))
 
 
@@ -72,7 +73,7 @@ def _head(command: str, words: str) -> list[str]:
     paragraphs = [" ".join(part.split()) for part in words.strip().split("\n\n")]
     lines = [f"usage: coplay {command} [OPTIONS]"]
     for paragraph in paragraphs:
-        lines += ["", *textwrap.wrap(paragraph, _width())]
+        lines += ["", *_wrap(paragraph)]
     return [*lines, ""]
 
 
@@ -121,8 +122,7 @@ def _option(field: Field) -> list[str]:
     elif field.default not in ("", ()) and field.default is not None and field.default is not False:
         default = default_text(field.default).replace("`", "")
         meaning += " (required)" if default == "required" else f" (default: {default})"
-    indent = " " * COLUMN
-    lines = textwrap.wrap(meaning, _width(), initial_indent=indent, subsequent_indent=indent)
+    lines = _wrap(meaning, " " * COLUMN)
     head = f"  {name}"
     if len(head) + 2 <= COLUMN:
         return [head.ljust(COLUMN) + lines[0].strip(), *lines[1:]]
@@ -137,5 +137,9 @@ def _value_word(plain: str) -> str:
     return kind if kind in ("INT", "FLOAT", "TEXT", "PATH") else "NAME"
 
 
-def _width() -> int:
-    return min(shutil.get_terminal_size((100, 24)).columns, 110)
+def _wrap(text: str, indent: str = "") -> list[str]:
+    """Lines that fit the terminal. Options have hyphens: no line ends at one."""
+    width = min(shutil.get_terminal_size((100, 24)).columns, 110)
+    return textwrap.wrap(
+        text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+    )

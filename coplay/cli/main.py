@@ -52,8 +52,8 @@ COMMANDS = {
         "adapt PLAYER", "let a player adapt to co-players it does not know", "adapt", goes_on=True
     ),
     "partners": Command(
-        "partners make|select|show",
-        "packs of partners that a player has not met",
+        "partners PART",
+        "packs of partners that a player has not met: make, select, show",
         "partners",
         goes_on=True,
     ),
@@ -99,10 +99,12 @@ COMMANDS = {
         "presets [NAME]", "settings by name for coplay train, and what they reproduce", "presets"
     ),
     "completion": Command(
-        "completion bash|zsh", "what lets the Tab key complete commands and options", "completion"
+        "completion SHELL", "lets the Tab key complete words, in bash, zsh or fish", "completion"
     ),
     "doctor": Command("doctor", "versions, devices, cache, optional parts", "doctor"),
-    "bench": Command("bench [peers|search|hop-plus]", "how fast it is here", "bench"),
+    "bench": Command(
+        "bench [PART]", "how fast it is here; parts: peers, search, hop-plus", "bench"
+    ),
 }
 
 
@@ -186,8 +188,9 @@ def failed(message: str, code: int) -> int:
 def print_help() -> None:
     """All commands in a line each."""
     print("coplay: multi-agent reinforcement learning with and about others\n")
+    width = max(len(command.usage) for command in COMMANDS.values())
     for command in COMMANDS.values():
-        print(f"  coplay {command.usage:24} {command.help}")
+        print(f"  coplay {command.usage:{width}}  {command.help}")
     print("\nEach command explains its options with --help. --load FILE_OR_MODULE registers games,")
     print("players and learners of your own before a command runs.")
 

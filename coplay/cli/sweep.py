@@ -8,6 +8,7 @@ import tyro
 
 from coplay.cli.aliases import ALIASES
 from coplay.cli.arguments import option, parse
+from coplay.cli.help import HELP
 from coplay.cli.train import starting_with
 from coplay.core.files import new_folder
 
@@ -41,8 +42,8 @@ class SweepArguments(Generic[GameConfig, LearnerConfig, RunSettings, SweepSettin
     out: Path | None = None
     """Folder of the new sweep; default: a new one below runs/."""
     config: Path | None = None
-    """Start from the configuration of another run (its config.json), or from a TOML file as coplay
-    config writes it; other options override it."""
+    """Start from the configuration of another run (its config.json), or from a TOML or YAML file as
+    coplay config writes it; other options override it."""
     json: bool = False
     """Print the result as one JSON object on standard output."""
 
@@ -65,7 +66,7 @@ def run(arguments: list[str]) -> int:
     """coplay sweep PLAYER … or coplay sweep --resume FOLDER"""
     from coplay.algorithms.registry import LEARNERS
 
-    if not arguments or arguments[0] in ("-h", "--help"):
+    if not arguments or arguments[0] in HELP:
         print("usage: coplay sweep PLAYER --vary FIELD=VALUES … --out FOLDER")
         print("       coplay sweep --resume FOLDER\n")
         print(f"players to train: {', '.join(LEARNERS)}")

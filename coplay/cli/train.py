@@ -8,7 +8,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 import tyro
 
 from coplay.cli.arguments import option, parse
-from coplay.cli.help import FIRST
+from coplay.cli.help import FIRST, HELP
 from coplay.core.errors import UserError
 from coplay.core.files import new_folder
 
@@ -34,8 +34,8 @@ class TrainArguments(Generic[GameConfig, LearnerConfig, RunSettings]):
     """With --resume: go on although the configuration or the version of coplay is not what the
     checkpoint was written with; the run's history says so."""
     config: Path | None = None
-    """Start from the configuration of another run (its config.json), or from a TOML file as coplay
-    config writes it; other options override it."""
+    """Start from the configuration of another run (its config.json), or from a TOML or YAML file as
+    coplay config writes it; other options override it."""
     on: str = ""
     """Train the seeds one by one, several at a time: local:K (K worker processes), ray (the Ray
     cluster that is there, or one on this machine), or ray:ADDRESS. The same folder comes out."""
@@ -124,7 +124,7 @@ def run(arguments: list[str]) -> int:
     from coplay.training.processes import is_first
     from coplay.training.run import RunFolder
 
-    if not arguments or arguments[0] in ("-h", "--help"):
+    if not arguments or arguments[0] in HELP:
         print(f"usage: coplay train PLAYER …\n\nplayers to train: {', '.join(LEARNERS)}")
         print("coplay train PLAYER --help explains all options")
         return 0
@@ -185,13 +185,13 @@ def join_others(arguments: list[str]) -> None:
 
 def started_from(resume: str | None, config: str | None) -> Any:
     """The configuration of the run that is resumed or imitated, if any."""
-    from coplay.training.config_file import read_toml
+    from coplay.training.config_file import SUFFIXES, read_settings
     from coplay.training.run import RunFolder, read_config
 
     if resume is not None:
         return RunFolder(Path(resume)).read_config()
-    if config is not None and config.endswith(".toml"):
-        return read_toml(Path(config))
+    if config is not None and config.endswith(SUFFIXES):
+        return read_settings(Path(config))
     return None if config is None else read_config(Path(config))
 
 

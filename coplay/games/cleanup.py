@@ -44,7 +44,7 @@ class CleanupConfig(OpenBoardConfig):
     horizon: Size = 100
     """Steps after which an episode is truncated."""
     view: Count | None = 2
-    """If v: each player sees a (2v+1)x(2v+1) window centred on itself; None: the whole board."""
+    """If v: each player sees a (2v+1)x(2v+1) window centred on itself; none: the whole board."""
     river: Size = 2
     """Columns of the river, on the left."""
     orchard: Size = 3

@@ -44,7 +44,7 @@ class ForagingConfig(OpenBoardConfig):
     levels: Level = 2
     """The highest level of a player; each is drawn from 1 to this."""
     most_food_level: Level | None = None
-    """The highest level of a food; None: the sum of the three lowest levels of players."""
+    """The highest level of a food; none: the sum of the three lowest levels of players."""
     cooperative: bool = False
     """Every food has the highest level that a food can have."""
     penalty: NonNegativeFloat = 0.0

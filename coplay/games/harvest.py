@@ -48,7 +48,7 @@ class HarvestConfig(OpenBoardConfig):
     horizon: Size = 100
     """Steps after which an episode is truncated."""
     view: Count | None = 2
-    """If v: each player sees a (2v+1)x(2v+1) window centred on itself; None: the whole board."""
+    """If v: each player sees a (2v+1)x(2v+1) window centred on itself; none: the whole board."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

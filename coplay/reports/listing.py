@@ -157,7 +157,8 @@ def print_overviews(folder: Path, as_json: bool) -> None:
     runs = [row for row in found if row["kind"] == "run"]
     others = [row for row in found if row["kind"] != "run"]
     if runs or not others:
-        table = Table(title=shown_in_line(f"{len(runs)} runs in {folder}"))
+        many = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
+        table = Table(title=shown_in_line(f"{many} in {folder}"))
         for name in ("run", "player", "game", "seating", "seeds", "steps", "state", "team mean"):
             table.add_column(name, overflow="fold", justify="left" if name in TEXTS else "right")
         for row in runs:

@@ -69,9 +69,13 @@ class ProgressLine(LiveDisplay, Watcher):
     def work(self, what: str, done: int | float, total: int | float) -> None:
         now = time.monotonic()
         if what != self.pace.what or done < self.pace.done:
-            self.pace = Pace(what, done, now)
+            self.pace, self.warned = Pace(what, done, now), False
             self.last = max(self.last, now) if done == 0 else self.last
         self.pace.count(done, now)
+        # The first part compiles: it says nothing of the others.
+        if len(self.pace.marks) > 2 and not self.warned and self.pace.seconds(total) > LONG:
+            self.warned = True
+            self.say(f"{what}: about {self.pace.seconds(total) / 60:.0f} minutes at this speed")
         self._put(f"{what}: {done:,.0f} of {total:,.0f}{self.pace.left(total)}", False)
 
     def _put(self, text: str, last: bool) -> None:
@@ -104,10 +108,13 @@ class Pace:
         """Words about share and time left; empty before anything is done."""
         if len(self.marks) < 2:
             return ""
+        return f" ({self.done / total:.0%})  {clock(self.seconds(total))} left"
+
+    def seconds(self, total: float) -> float:
+        """How long the rest takes, if it goes on like this; something has been done."""
         first = self.marks[1] if len(self.marks) > 2 else self.marks[0]
         (before, began), (done, now) = first, self.marks[-1]
-        seconds = (now - began) / (done - before) * (total - done)
-        return f" ({done / total:.0%})  {clock(max(seconds, 0.0))} left"
+        return max((now - began) / (done - before) * (total - done), 0.0)
 
 
 def line(report: Report) -> str:

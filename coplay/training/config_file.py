@@ -1,4 +1,5 @@
-"""A run's configuration as a TOML file that people write: only what differs from the defaults.
+"""A run's configuration as a TOML or YAML file that people write: only what differs from the
+defaults.
 
 player = "ppo"
 game_name = "stag-hunt"
@@ -15,6 +16,7 @@ height = 8
 
 import dataclasses
 import json
+import re
 import textwrap
 import tomllib
 from collections.abc import Iterator
@@ -29,20 +31,24 @@ from coplay.core.reading import open_file, read_field
 from coplay.games.registry import game_parts
 from coplay.training.config import TrainConfig, run_defaults
 from coplay.training.presets import from_preset
+from coplay.training.yaml_reader import read_yaml
 
 TABLES = ("run", "learner", "game")
 WIDTH = 96
+YAML = (".yaml", ".yml")
+SUFFIXES = (".toml", *YAML)
 
 
-def read_toml(path: Path) -> TrainConfig:
-    """The configuration in a TOML file; what it does not say is as by default."""
-    where = str(path)
+def read_settings(path: Path) -> TrainConfig:
+    """The configuration in a TOML or YAML file; what it does not say is as by default."""
+    where, is_yaml = str(path), path.suffix in YAML
     with open_file(path) as file:
         content = file.read()
     try:
-        data = tomllib.loads(content.decode())
+        data = read_yaml(content.decode()) if is_yaml else tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:  # also bytes that are no text
-        raise UserError(f"{where} is no TOML file: {error}") from error
+        kind = "YAML" if is_yaml else "TOML"
+        raise UserError(f"{where} is no {kind} file: {error}") from error
     for name in data:
         if name not in ("player", "game_name", *TABLES):
             raise unknown(f"field in {where}", name, ("player", "game_name", *TABLES))
@@ -82,19 +88,61 @@ def as_toml(config: TrainConfig) -> str:
 def _table(name: str, config: Any) -> Iterator[str]:
     """The lines of a table, and of the tables in it."""
     yield from ("", f"[{name}]")
+    fields, parts = _fields(config)
+    for own, meaning, value in fields:
+        yield from _comment(meaning)
+        yield f"{own} = {_value(value)}"
+    for own, value in parts:
+        yield from _table(f"{name}.{own}", value)
+
+
+def as_yaml(config: TrainConfig) -> str:
+    """The same in YAML, with two spaces for each level."""
+    lines = [f"player: {_yaml_value(config.player)}", f"game_name: {_yaml_value(config.game_name)}"]
+    for name in TABLES:
+        lines += ["", *_yaml_table(name, getattr(config, name), "")]
+    return "\n".join(lines) + "\n"
+
+
+def _yaml_table(name: str, config: Any, before: str) -> Iterator[str]:
+    yield f"{before}{name}:"
+    inside = f"{before}  "
+    fields, parts = _fields(config)
+    for own, meaning, value in fields:
+        yield from _comment(meaning, inside)
+        yield f"{inside}{own}: {_yaml_value(value)}"
+    for own, value in parts:
+        yield from _yaml_table(own, value, inside)
+
+
+def _yaml_value(value: Any) -> str:
+    """A value in YAML: as in TOML, with more signs that a text cannot hold as they are."""
+    return re.sub(
+        "[\x80-\x9f\u2028\u2029\ufeff\ufffe\uffff]",
+        lambda found: f"\\u{ord(found[0]):04x}",
+        _value(value),
+    )
+
+
+def _fields(config: Any) -> tuple[list[tuple[str, str, Any]], list[tuple[str, Any]]]:
+    """Of a configuration: (its own fields: name, meaning, value; its parts: name, configuration).
+
+    No value is the word `none`, since TOML has no sign for it.
+    """
     kind: Any = type(config)
-    helps, parts = helps_of(kind), {}
+    helps, fields, parts = helps_of(kind), [], []
     for field in dataclasses.fields(config):
         value, own = getattr(config, field.name), public_name(field.name)
         if dataclasses.is_dataclass(value):
-            parts[own] = value
-            continue
-        yield from textwrap.wrap(
-            helps.get(field.name, ""), WIDTH, initial_indent="# ", subsequent_indent="# "
-        )
-        yield f"{own} = {_value('none' if value is None else value)}"
-    for own, value in parts.items():
-        yield from _table(f"{name}.{own}", value)
+            parts.append((own, value))
+        else:
+            fields.append((own, helps.get(field.name, ""), "none" if value is None else value))
+    return fields, parts
+
+
+def _comment(meaning: str, before: str = "") -> list[str]:
+    start = f"{before}# "
+    return textwrap.wrap(meaning, WIDTH, initial_indent=start, subsequent_indent=start)
 
 
 def _value(value: Any) -> str:

@@ -204,6 +204,8 @@ def not_in_file(entry: str) -> list[str]:
 
 def read_card(file: Path) -> dict[str, Any]:
     """The card of a file; an error if it is no player that this version reads."""
+    if not file.exists():
+        raise UserError(f"cannot read {file}: there is no such file")
     try:
         card = checkpoints.load_note(file)
     except checkpoints.DamagedCheckpoint as error:

@@ -1,6 +1,9 @@
 """What is installed here, said so that it can be passed on."""
 
 import json
+import re
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +22,14 @@ def test_it_names_versions_devices_and_optional_parts(capsys: Any) -> None:
     with_linters = doctor.installed("ruff") is not None
     assert found["optional"]["dev"]["installed"] == with_linters
     assert "mctx" in doctor.requirements("mctx") and "ruff" not in doctor.requirements("mctx")
+
+
+def test_every_dependency_and_extra_is_named() -> None:
+    stated = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    needed = {re.split("[^A-Za-z0-9]", text)[0] for text in stated["dependencies"]}
+    assert needed == set(doctor.NEEDED) - {"jaxlib"}
+    others = {"cuda12", "cuda13", "test"}  # what computes is said first; dev has the tests' parts
+    assert set(stated["optional-dependencies"]) == set(doctor.EXTRAS) | others
 
 
 def test_a_missing_part_says_how_to_get_it(

@@ -7,6 +7,7 @@ from typing import Any
 from coplay.cli import train
 from coplay.cli.aliases import ALIASES, in_our_names
 from coplay.cli.arguments import declaration, parse_only
+from coplay.cli.train import configured
 from coplay.core.config import get_field
 from coplay.core.errors import UserError
 
@@ -61,3 +62,11 @@ def test_the_page_and_the_table_agree() -> None:
     both = {name for name in stated if name in ALIASES}
     assert len(both) > 12
     assert {name: stated[name] for name in both} == {name: ALIASES[name] for name in both}
+
+
+def test_none_is_the_word_for_no_value_as_in_files() -> None:
+    for words in ("--huber none --game.view=none", "--huber None --game.view None"):
+        _, config, _ = configured(["mappo", *words.split()])
+        assert config.learner.huber is None and config.game.view is None
+    _, config, _ = configured(["mappo", "--memory.kind", "none"])
+    assert config.learner.memory.kind == "none", "a choice of this name stays one"

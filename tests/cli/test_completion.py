@@ -49,7 +49,11 @@ def test_words_options_and_values(shell: str) -> None:
     assert {"ppo", "hop-plus", "mappo"} <= set(completed("coplay train "))
     assert completed("coplay train mappo --memory.ki") == ["--memory.kind"]
     assert set(completed("coplay train mappo --memory.kind ")) == {"none", "gru", "lstm"}
-    assert "CONTRIBUTING.md" in completed("coplay watch CONTRIB")
+    if shell == "fish":
+        assert completed("coplay watch CONTRIB") == ["CONTRIBUTING.md"]
+    else:  # names of files are left to the shell, which knows where a folder goes on
+        assert completed("coplay watch CONTRIB") == []
+        assert "complete -o default -F _coplay coplay" in script_for("bash")
     assert "--search.simulations" in completed("coplay train hop-plus --search.")
     assert completed("coplay train ppo --search.") == []
     assert completed("coplay train ppo --game stag") == ["stag-hunt"]
@@ -65,4 +69,4 @@ def test_every_command_with_parts_is_completed() -> None:
 
 def test_zsh_reads_the_same_script() -> None:
     assert script("zsh").endswith(script_for("bash"))
-    assert script("zsh").startswith("autoload -U +X bashcompinit")
+    assert "compinit" in script("zsh").splitlines()[0] and "bashcompinit" in script("zsh")

@@ -8,7 +8,8 @@ import pytest
 from coplay.cli import train
 from coplay.cli.arguments import declaration
 from coplay.cli.fields import fields_of, option_name
-from coplay.cli.help import FIRST
+from coplay.cli.help import FIRST, HELP
+from coplay.cli.main import COMMANDS, run
 
 
 def shown(capsys: Any, *words: str) -> str:
@@ -38,3 +39,21 @@ def test_help_all_has_every_option_by_topic(capsys: Any) -> None:
     for field in fields_of(found.kind, found.default):
         start = f"  {option_name(field.name)}"
         assert sum(line.startswith((f"{start} ", f"{start},")) for line in lines) == 1, start
+
+
+def test_conditions_are_words_that_a_user_knows(capsys: Any) -> None:
+    text = " ".join(shown(capsys, "hop-plus", "--help-all").split())
+    assert "Acts only if there is a world model." in text and "uses_" not in text
+    assert "Acts only if goals.from is empty" in text and "from_" not in text
+    assert "self-play alone" in text, "no line ends at a hyphen"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("option", HELP)
+def test_every_command_helps_with_either_option(command: str, option: str, capsys: Any) -> None:
+    try:
+        code = run([command, option])
+    except SystemExit as stopped:
+        code = int(stopped.code or 0)
+    shown = capsys.readouterr()
+    assert code == 0 and shown.out.startswith(f"usage: coplay {command}") and not shown.err

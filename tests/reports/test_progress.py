@@ -48,3 +48,19 @@ def test_other_work_tells_how_long_it_takes_still(monkeypatch: pytest.MonkeyPatc
     now[0] += 1
     shown.work("epochs", 0, 3)
     assert len(text.getvalue().splitlines()) == 4, "plain and quiet"
+
+
+def test_minutes_are_said_once_for_each_long_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    shown = ProgressLine(quiet_seconds=1e9)
+    text = io.StringIO()
+    shown.console = Console(file=text, width=200)
+    for what in ("fields", "training runs"):
+        for done in range(5):
+            now[0] += 60.0
+            shown.work(what, done, 10)
+    assert text.getvalue().splitlines() == [
+        "fields: about 8 minutes at this speed",
+        "training runs: about 8 minutes at this speed",
+    ]

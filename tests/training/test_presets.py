@@ -4,18 +4,20 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from coplay.algorithms.registry import learner_parts, new_learner
-from coplay.api.training import make_config
+from coplay.api.training import make_config, train
 from coplay.cli.train import configured
 from coplay.core.config import inert_fields
 from coplay.core.errors import UserError
 from coplay.games.stag_hunt import StagHuntConfig
 from coplay.nn.networks import ViewShape
 from coplay.training.config import TrainConfig
-from coplay.training.config_file import as_toml, read_toml
+from coplay.training.config_file import as_toml, read_settings
 from coplay.training.presets import from_preset, presets
+from coplay.training.records import read_rows
 
 PUBLISHED = tomllib.loads((Path(__file__).parent / "published.toml").read_text())
 PAIRS = [(name, player) for name, preset in presets().items() for player in preset.players]
@@ -81,6 +83,31 @@ def test_every_preset_has_a_game(name: str) -> None:
     assert config.game_name == presets()[name].game and not inert_fields(config.game)
 
 
+HERE = {"smac:3m": "smax:3m", "smac:corridor": "smax:6z_vs_24zg_flat"}
+"""What stands for StarCraft II: the same units in JaxMARL's own battles, as `differs` says."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name, player", PAIRS)
+def test_every_preset_trains(name: str, player: str, tmp_path: Path) -> None:
+    """Two iterations with its own copies, rollout and networks. Less is recorded and evaluated."""
+    preset = presets()[name]
+    game = HERE.get(preset.game, preset.game)
+    if game.startswith(("smax:", "jaxmarl:")):
+        pytest.importorskip("jaxmarl")
+    begun = from_preset(name, player, game).run
+    fields: dict[str, Any] = {"steps": 2 * begun.copies * begun.rollout, "block": 1, "episodes": 32}
+    if player == "hop-plus":
+        fields |= {"recordings.samples": 2000, "recordings.partners": 2}
+    summary = train(
+        player, game, tmp_path / "run", preset=name, seeds=1, evaluate_every=0, pictures=False,
+        quiet=True, **fields,
+    )  # fmt: skip
+    assert summary["steps"] >= fields["steps"] and np.isfinite(summary["team_mean"])
+    rows = read_rows(tmp_path / "run" / "metrics.jsonl")
+    assert rows and all(np.isfinite(value) for name, value in rows[-1].items() if "loss" in name)
+
+
 def test_options_override_a_preset() -> None:
     words = "mappo --preset on-policy-smac --game stag-hunt --epochs 3 --game.height 6"
     _, config, _ = configured(words.split())
@@ -93,9 +120,9 @@ def test_python_and_files_know_presets(tmp_path: Path) -> None:
     assert (config.run.copies, config.learner.epochs, config.learner.value_clip) == (4, 3, 0.2)
     path = tmp_path / "mine.toml"
     path.write_text('player = "ppo"\n[run]\npreset = "cleanrl-ppo"\n[learner]\nepochs = 3\n')
-    assert read_toml(path) == config
+    assert read_settings(path) == config
     path.write_text(as_toml(config))
-    assert read_toml(path) == config
+    assert read_settings(path) == config
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ class MAPPOConfig(Config):
     )
     """Optimiser of each part (actor, critic), each with its own gradient norm."""
     critic_learning_rate: PositiveFloat | None = None
-    """Step size of the critic; None: that of the optimiser."""
+    """Step size of the critic; none: that of the optimiser."""
     value_norm: bool = True
     """The critic predicts values normalised by a running mean and variance of its targets."""
     discount: Share = 0.99
@@ -90,9 +90,9 @@ class MAPPOConfig(Config):
     clip: PositiveFloat = 0.2
     """Limit of the probability ratio in the policy loss."""
     value_clip: PositiveFloat | None = 0.2
-    """The critic may gain from moving at most so far away from its old value; None: no limit."""
+    """The critic may gain from moving at most so far away from its old value; none: no limit."""
     huber: PositiveFloat | None = 10.0
-    """Errors of the critic above this count linearly and not by their square; None: never."""
+    """Errors of the critic above this count linearly and not by their square; none: never."""
     value_weight: NonNegativeFloat = 1.0
     """Weight of the value loss."""
     entropy_weight: NonNegativeFloat = 0.01

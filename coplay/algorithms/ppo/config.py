@@ -37,7 +37,7 @@ class PPOConfig(Config):
     clip: PositiveFloat = 0.2
     """Limit of the probability ratio in the policy loss."""
     value_clip: PositiveFloat | None = None
-    """If v: the critic may gain from moving at most v away from its old value; None: no limit."""
+    """If v: the critic may gain from moving at most v away from its old value; none: no limit."""
     value_weight: NonNegativeFloat = 0.5
     """Weight of the value loss."""
     entropy_weight: NonNegativeFloat = 0.01

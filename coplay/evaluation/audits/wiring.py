@@ -60,6 +60,10 @@ class Course(NamedTuple):
     watched: Any
 
 
+CHECKS = 5
+"""How many there are beside that of the configuration."""
+
+
 def audit_wiring(
     config: TrainConfig, watcher: Watcher | None = None, configuration: bool = True
 ) -> Audit:
@@ -77,10 +81,12 @@ def audit_wiring(
         )
     learns = with_defaults(config.learner, getattr(config.learner, "audit_defaults", {}))
     config = dataclasses.replace(config, learner=learns)
-    checks = []
+    checks: list[Check] = []
+    watcher.work("checks", 0, CHECKS + configuration)
     for check in wiring_checks(config, game, configuration, watcher.work):
         watcher.say(f"{'passed' if check.passed else 'FAILED'}: {check.name}: {check.detail}")
         checks.append(check)
+        watcher.work("checks", len(checks), CHECKS + configuration)
     return Audit(f"{config.player} on {config.game_name}", STAGES, tuple(checks))
 
 

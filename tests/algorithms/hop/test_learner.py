@@ -367,9 +367,8 @@ def test_planner_prefers_what_its_values_say_and_never_the_illegal() -> None:
     hop = learner(fields={"search": search})
     networks = at(state_of(hop).networks, 0)
     silent = networks._replace(critic=jax.tree.map(jnp.zeros_like, networks.critic))
-    player = HOPPlayer(
-        *silent, PersonaSeed(jnp.uint32(0), jnp.uint32(0)), hop.settings, SHAPE, SEATS
-    )  # type: ignore[call-arg]
+    seed = PersonaSeed(jnp.uint32(0), jnp.uint32(0))
+    player = HOPPlayer(*silent, seed, hop.settings, SHAPE, SEATS)  # type: ignore[call-arg]
     state = GAME.reset(jax.random.key(0))._replace(
         cell=jnp.array([5, 0, 0], jnp.int16), prey=jnp.array([1, 5, 3], jnp.int16)
     )

@@ -20,6 +20,7 @@ from coplay.core.config import leaves, with_fields
 from coplay.core.group import Group
 from coplay.core.learner import Learner
 from coplay.evaluation.audits.wiring import (
+    CHECKS,
     Course,
     audit_size,
     audit_wiring,
@@ -258,6 +259,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_the_configuration_may_be_left_out() -> None:
     config = TrainConfig("ppo", "stag-hunt", OddConfig(), SMALL)
     stages = [check.stage for check in audit_wiring(config, configuration=False).checks]
+    assert len(stages) == CHECKS
     assert stages == ["acting", "optimiser", "input", "data", "loss"]
 
 
