@@ -10,17 +10,19 @@ drawn, and two frames have been painted.
 import argparse
 import json
 import math
+import shutil
 import statistics
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+from playwright.sync_api import sync_playwright
+
 from coplay.api.training import make_config
 from coplay.reports.run_page import write_run_page
 from coplay.training.metrics import GROUPS
 from coplay.training.run import RunFolder
-from tests.serve.browser import browsing
 
 SEATS, ACTIONS = 4, ("stay", "up", "down", "left", "right")
 PAINTED = """() => new Promise((done) => {
@@ -68,7 +70,9 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=5000)
     parser.add_argument("--repeats", type=int, default=7)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, browsing() as browser:
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         run = make_run(Path(folder) / "run", given.seeds, given.rows)
         begun = time.monotonic()
         page = write_run_page(run)
