@@ -1,9 +1,9 @@
 """What it costs to record what players think, and how large a replay becomes.
 
-A planner with random weights plays Stag Hunt on 4×4 among scripted players, by turns without
-recording, with all thoughts as arrays, and with the records that a page is written of. Told is
-processor time, without compiling: the median of the turns and, since other work disturbs, the
-least.
+A planner with random weights, which searches as the player of a run does, plays Stag Hunt on 4×4
+among scripted players, by turns without recording, with all thoughts as arrays, and with the
+records that a page is written of. Told is processor time, without compiling: the median of the
+turns and, since other work disturbs, the least.
 
     python benchmarks/replay_cost.py --episodes 20 --repeats 5
 """
@@ -25,6 +25,7 @@ from coplay.matches.recording import describe, record_episodes
 from coplay.nn.networks import view_shape
 from coplay.reports.replay import Replay
 from coplay.training.players import make_player
+from coplay.training.run import playing
 
 OTHERS = ("ns", "nh", "random")
 
@@ -36,7 +37,7 @@ def main() -> None:
     given = parser.parse_args()
     game = make_game("stag-hunt")
     learner = HOP(
-        config=HOPConfig(),
+        config=playing(HOPConfig()),
         shape=view_shape(game),
         game_seats=game.seats,
         seats=(0,),
@@ -46,7 +47,7 @@ def main() -> None:
     players = [learner.player(state, 0), *(make_player(name, game) for name in OTHERS)]
     groups = group_players(players)
 
-    def playing() -> int:
+    def alone() -> int:
         return sum(len(record_episode(game, groups, seed).actions) for seed in seeds)
 
     def recording() -> int:
@@ -57,7 +58,7 @@ def main() -> None:
         return sum(len(episode.steps) for episode in played)
 
     seeds = range(given.episodes)
-    ways = playing, recording, records
+    ways = alone, recording, records
     costs: dict[str, list[float]] = {way.__name__: [] for way in ways}
     for turn in range(given.repeats + 1):
         for way in ways:
@@ -70,8 +71,8 @@ def main() -> None:
         more = [
             f"{100 * (one - base) / base:+.0f} %"
             for one, base in (
-                (middle[name], middle["playing"]),
-                (min(found), min(costs["playing"])),
+                (middle[name], middle["alone"]),
+                (min(found), min(costs["alone"])),
             )
         ]
         print(

@@ -1,6 +1,6 @@
 """The trees of a decision as one: nodes are sequences of own actions, merged over all trees."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,42 +11,84 @@ MergedNode = list[Any]
 weighted by visits, the prior their plain mean."""
 
 
+class _Arrays(NamedTuple):
+    """`SearchTrees` in NumPy."""
+
+    visits: np.ndarray
+    q: np.ndarray
+    prior: np.ndarray
+    child: np.ndarray
+
+
+class _Level(NamedTuple):
+    """The nodes [place] of all trees that lie equally deep. group: the merged node that each
+    belongs to; groups: how many of those there are."""
+
+    tree: np.ndarray
+    node: np.ndarray
+    group: np.ndarray
+    groups: int
+
+
 def merged_tree(trees: SearchTrees, least: int = 2, depth: int | None = 4) -> list[MergedNode]:
     """What the actions of the root led to, the most visited first.
 
     trees: [tree, node, action], of one decision. least: nodes of fewer visits are left out.
     depth: the longest path, in actions; None: any.
     """
-    visits, q, prior, child = (np.asarray(part).tolist() for part in trees)
-    return _below([(tree, 0) for tree in range(len(visits))], visits, q, prior, child, least, depth)
+    arrays = _Arrays(*(np.asarray(part) for part in trees))
+    number = len(arrays.visits)
+    nothing = np.zeros(number, int)
+    level = _Level(np.arange(number), nothing, nothing, 1)
+    roots: list[list[MergedNode]] = [[]]
+    above, far = roots, 0
+    while level.groups and far != depth:
+        level, above = _next_level(arrays, level, above, max(least, 1))
+        far += 1
+    return _in_order(roots[0])
 
 
-def _below(
-    nodes: list[tuple[int, int]],
-    visits: list,
-    q: list,
-    prior: list,
-    child: list,
-    least: int,
-    depth: int | None,
-) -> list[MergedNode]:
-    """The children of a node. nodes: (tree, node) of the trees that have it."""
-    if depth == 0 or not nodes:
-        return []
-    found = []
-    for action in range(len(visits[0][0])):
-        taken = [(tree, node) for tree, node in nodes if visits[tree][node][action] > 0]
-        total = sum(visits[tree][node][action] for tree, node in taken)
-        if total < max(least, 1):
-            continue
-        value = sum(visits[t][n][action] * q[t][n][action] for t, n in taken) / total
-        chance = sum(prior[t][n][action] for t, n in nodes) / len(nodes)
-        following = [(tree, child[tree][node][action]) for tree, node in taken]
-        following = [(tree, node) for tree, node in following if node >= 0]
-        further = None if depth is None else depth - 1
-        below = _below(following, visits, q, prior, child, least, further)
-        found.append([action, int(total), round(value, 4) + 0.0, round(chance, 4) + 0.0, below])
-    return sorted(found, key=lambda node: (-node[1], -node[2]))
+def _next_level(
+    trees: _Arrays, level: _Level, above: list[list[MergedNode]], least: int
+) -> tuple[_Level, list[list[MergedNode]]]:
+    """The next level and the lists of its children, still empty. The merged nodes of this level's
+    actions are added to the lists in `above`."""
+    visits, q, prior = (
+        part[level.tree, level.node].astype(np.float64)
+        for part in (trees.visits, trees.q, trees.prior)
+    )  # [place, action]
+    size = (level.groups, visits.shape[1])
+    cells = level.group[:, None] * size[1] + np.arange(size[1])
+
+    def summed(values: np.ndarray) -> np.ndarray:
+        """[group, action]"""
+        return np.bincount(cells.ravel(), values.ravel(), size[0] * size[1]).reshape(size)
+
+    total = summed(visits)
+    value = summed(visits * q) / np.maximum(total, 1)
+    chance = summed(prior) / np.maximum(summed(np.ones_like(prior)), 1)
+    kept = total >= least
+    places = np.argwhere(kept).tolist()
+    told = np.round(np.stack([value, chance], axis=-1)[kept], 4) + 0.0
+    below: list[list[MergedNode]] = [[] for _ in places]
+    rows = zip(places, total[kept].astype(int).tolist(), told.tolist(), below, strict=True)
+    for (group, action), number, (mean, before), children in rows:
+        above[group].append([action, number, mean, before, children])
+    new = np.cumsum(kept.ravel()).reshape(size) - 1  # the numbers of the kept ones
+    child = trees.child[level.tree, level.node]
+    goes_on = (visits > 0) & (child >= 0) & kept[level.group]
+    place, taken = np.nonzero(goes_on)
+    group = new[level.group[place], taken]
+    # Groups that no tree goes on from stay, without nodes.
+    groups = len(below) if len(place) else 0
+    return _Level(level.tree[place], child[place, taken], group, groups), below
+
+
+def _in_order(nodes: list[MergedNode]) -> list[MergedNode]:
+    """The most visited first, on all levels; of equals the one of higher Q."""
+    for node in nodes:
+        node[4] = _in_order(node[4])
+    return sorted(nodes, key=lambda node: (-node[1], -node[2]))
 
 
 def principal_variation(tree: list[MergedNode]) -> list[int]:
