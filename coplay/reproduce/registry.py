@@ -1,10 +1,20 @@
 """All experiments by name."""
 
-from coplay.reproduce import adaptation, audits, matrix, parts, play, self_play, speed, teams
+from coplay.reproduce import (
+    adaptation,
+    audits,
+    matrix,
+    parts,
+    play,
+    self_play,
+    snowdrift,
+    speed,
+    teams,
+)
 from coplay.reproduce.experiment import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
-    for module in (self_play, adaptation, play, matrix, teams, parts, audits, speed)
+    for module in (self_play, adaptation, snowdrift, play, matrix, teams, parts, audits, speed)
     for experiment in module.EXPERIMENTS
 }

@@ -1,0 +1,84 @@
+"""Does HOP clean alone, among cleaners, and with players like itself?"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from coplay.reproduce.experiment import MAIN, Experiment, Findings, Measurement, over_runs, words
+from coplay.reproduce.self_play import PLANNER_SEEDS, Rows
+
+BOARD = "--game.height 6 --game.width 6 --game.horizon 25"
+BEST = {"self": 30.0, "exploiter": 12.0, "nd": 36.0}
+"""What is best: for a team, among three exploiters, among three cleaners."""
+
+
+def trained(seed: int) -> Measurement:
+    return Measurement(
+        f"snowdrift-s{seed}",
+        f"train hop --game snowdrift {BOARD} --seed {seed} --episodes 100 --no-pictures "
+        f"--out runs/snowdrift-s{seed}",
+    )
+
+
+def together(seed: int) -> Measurement:
+    seating = ",".join([f"runs/snowdrift-s{seed}"] * 4)
+    return Measurement(
+        f"snowdrift-together-s{seed}",
+        f"play --game snowdrift {BOARD} --seating {seating} --episodes 200",
+    )
+
+
+def among(seed: int, others: str) -> Measurement:
+    name = f"snowdrift-{others}-s{seed}"
+    return Measurement(
+        name,
+        f"adapt runs/snowdrift-s{seed} --against {','.join([others] * 3)} --seeds 1 "
+        f"--no-normalise --out runs/{name}",
+    )
+
+
+def read_snowdrift(outputs: Mapping[str, Any], rows: Rows) -> Findings:
+    got = {
+        "self": [outputs[together(seed).name]["team_mean"] for seed in PLANNER_SEEDS],
+        **{
+            others: [outputs[among(seed, others).name]["score"] for seed in PLANNER_SEEDS]
+            for others in ("exploiter", "nd")
+        },
+    }
+    cells = {name: over_runs(values, digits=1) for name, values in got.items()}
+    labels = {
+        "self": "four of it",
+        "exploiter": "among three exploiters, who never clean",
+        "nd": "among three cleaners (ND)",
+    }
+    return Findings(
+        f"Four HOP players get {words(cells['self'])} of at most {BEST['self']:g} each. Among "
+        f"three exploiters HOP gets {words(cells['exploiter'])} of {BEST['exploiter']:g}, among "
+        f"three cleaners {words(cells['nd'])} of {BEST['nd']:g}.",
+        [
+            [f"HOP on Snowdrift, {labels[name]}: at most {BEST[name]:g}", cells[name]]
+            for name in labels
+        ],
+        {
+            MAIN: {
+                "columns": ["HOP", "reward per episode", "best"],
+                "rows": [[labels[name], cells[name], f"{BEST[name]:g}"] for name in labels],
+            }
+        },
+    )
+
+
+EXPERIMENTS = (
+    Experiment(
+        "snowdrift",
+        "HOP on Snowdrift",
+        "Does HOP clean where nobody else does, and leave the work to those who do it anyway?",
+        "training seeds 0 and 1",
+        15,
+        (
+            *(trained(seed) for seed in PLANNER_SEEDS),
+            *(together(seed) for seed in PLANNER_SEEDS),
+            *(among(seed, others) for seed in PLANNER_SEEDS for others in ("exploiter", "nd")),
+        ),
+        read_snowdrift,
+    ),
+)
