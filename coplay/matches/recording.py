@@ -4,8 +4,10 @@ Everything is made of dictionaries, lists, texts and numbers, so that it can be 
 `docs/reference/files.md` says what each part means.
 """
 
+import gc
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import jax
@@ -109,10 +111,24 @@ def records_of(game: Game, steps: list[Step], full_trees: bool = False) -> list[
     if not steps:
         raise UserError("no step was played")
     goals = _goals_in_hindsight(game, steps)
-    return [
-        _episode(game, [steps[index] for index in rows], goals[rows], full_trees)
-        for rows in _rows_of_episodes(steps)
-    ]
+    with _without_collecting():
+        return [
+            _episode(game, [steps[index] for index in rows], goals[rows], full_trees)
+            for rows in _rows_of_episodes(steps)
+        ]
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Records are very many small lists without cycles. Looking for cycles among them, and among
+    all that JAX holds, takes longer than making them."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _rows_of_episodes(steps: list[Step]) -> Iterator[list[int]]:
