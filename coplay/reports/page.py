@@ -15,6 +15,8 @@ from coplay.core.reading import shown_in_line
 from coplay.core.version import VERSION
 
 NUMBER = re.compile(r"[-+±]?[\d,]*\.?\d+(e[-+]?\d+)?( ?%)?")
+ONE_LINE = 40
+"""Letters of a cell of a table that stand on one line."""
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 """What a browser may fetch and execute for a page: nothing."""
 
@@ -108,7 +110,8 @@ def picture(path: Path, words: str) -> str:
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Cells are plain text; a cell "passed" or "FAILED" is coloured. A column of numbers is set to
-    the right."""
+    the right. Only sentences are broken into lines, none of them short: a table that is wider than
+    the window moves sideways."""
     classes = {"passed": "mark-pass", "FAILED": "mark-fail"}
     rows = [list(row) for row in rows]
     numbers = [_are_numbers(column) for column in zip(*rows, strict=True)] if rows else []
@@ -118,6 +121,7 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         for index, text in enumerate(cells):
             is_number = index < len(numbers) and numbers[index]
             look = "number" if is_number else classes.get(text, "") if kind == "td" else ""
+            look = look or ("sentence" if kind == "td" and len(text) > ONE_LINE else "")
             tag = f'{kind} class="{look}"' if look else kind
             found += f"<{tag}>{html.escape(text)}</{kind}>"
         return f"<tr>{found}</tr>\n"

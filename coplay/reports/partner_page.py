@@ -11,6 +11,9 @@ from coplay.games.drawing import INK
 from coplay.reports import charts, page
 from coplay.reports.partners import how_words
 
+MOST_NUMBERS = 16  # with more rows or columns than this, cells are too small for words
+MOST_NAMED = 16  # with more curves than this, a legend is longer than their picture is high
+
 
 def write_partner_page(out: Path, found: dict[str, Any]) -> Path:
     """Write index.html and its pictures into a folder; found: as `describe_pack` gives it whole."""
@@ -20,11 +23,12 @@ def write_partner_page(out: Path, found: dict[str, Any]) -> Path:
         f"{len(names)} partners for {found['game_name']}, made from seed {found['seed']}. "
         + _times(found["seconds"])
     )
+    seating = f"coplay play --seating {found['pack']}@partner=0,…"
     parts = [about]
     who = [
         page.heading("Who they are"),
         page.table(
-            ("number", "name", "reward among its kind", "steps", "how it was made"),
+            ("number", "name", "reward", "steps in the game", "how it was made"),
             (
                 (
                     str(one["number"]),
@@ -36,21 +40,29 @@ def write_partner_page(out: Path, found: dict[str, Any]) -> Path:
                 for one, name in zip(found["partners"], names, strict=True)
             ),
         ),
+        page.paragraph(
+            f"Rewards and steps: means of {found['episodes']} episodes of each among its own kind."
+        ),
+        page.heading("Play with one: one entry for each seat"),
+        page.command_line(seating),
     ]
     features = np.array(found["features"])
     path = out / "behaviour.png"
-    _heat(path, _standard(features), names, found["feature_names"], "standard deviations")
+    values = _standard(features)
+    far = max(float(np.abs(values).max()), 1.0)
+    words = "standard deviations"
+    _heat(path, values, names, found["feature_names"], words, "PuOr", (-far, far))
     parts += charts.shown(
         path,
         "How they differ",
-        "Each row is a partner among its own kind. Colours say how far a number is from the mean "
-        "of all partners.",
+        "Each row is a partner among its own kind. Colours say how far a number is above the mean "
+        "of all partners (violet) or below it (orange), in standard deviations of the partners.",
     )
     if found["matrix"] is not None:
         crossed = [shown_in_line(name) for name in found["matrix"]["partners"]]
         path = out / "cross.png"
         rewards = np.array(found["matrix"]["reward"])
-        _heat(path, rewards, crossed, crossed, "reward of the one")
+        _heat(path, rewards, crossed, crossed, "reward per episode")
         parts += charts.shown(
             path,
             "Who answers whom",
@@ -77,18 +89,38 @@ def _standard(values: np.ndarray) -> np.ndarray:
 
 
 def _heat(
-    path: Path, values: np.ndarray, rows: Sequence[str], columns: Sequence[str], words: str
+    path: Path,
+    values: np.ndarray,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    words: str,
+    colours: str = "cividis",
+    limits: tuple[float, float] | None = None,
 ) -> None:
-    figure = charts.new_figure(3.5 + 0.3 * len(columns), 2.0 + 0.22 * len(rows), roomy=True)
+    """A picture of a matrix. words: what its numbers are. limits: of the colours, else those of the
+    numbers. Numbers stand in the cells as long as there are few of them."""
+    # The bar's words need a height of their own, however few rows there are.
+    figure = charts.new_figure(
+        3.5 + 0.44 * len(columns), max(2.0 + 0.3 * len(rows), 3.6), roomy=True
+    )
     axes = figure.subplots()
-    image = axes.imshow(values, cmap="cividis", aspect="auto")
+    low, high = limits or (None, None)
+    image = axes.imshow(values, cmap=colours, vmin=low, vmax=high, aspect="auto")
     axes.set_xticks(range(len(columns)), columns, rotation=90)
     axes.set_yticks(range(len(rows)), rows)
     axes.tick_params(length=0, colors=INK, labelsize=8)
     axes.spines[:].set_visible(False)
-    bar = figure.colorbar(image, ax=axes, shrink=0.8)
+    if max(values.shape) <= MOST_NUMBERS:
+        for (row, column), value in np.ndenumerate(values):
+            red, green, blue, _ = image.to_rgba(value)
+            ink = "white" if 0.3 * red + 0.59 * green + 0.11 * blue < 0.5 else INK
+            axes.text(
+                column, row, f"{value:.2f}", ha="center", va="center", fontsize=8, color=ink
+            )
+    bar = figure.colorbar(image, ax=axes)
     bar.outline.set_visible(False)
-    bar.set_label(words, color=INK)
+    bar.ax.tick_params(colors=INK, labelsize=8)
+    bar.set_label(words, fontsize=9, color=INK)
     charts.save(figure, path)
 
 
@@ -120,20 +152,23 @@ def _responses(out: Path, responses: dict[str, Any]) -> list[str]:
     figure = charts.new_figure(9.0, 4.0, roomy=True)
     axes = figure.subplots()
     rows = []
-    for name, one in responses.items():
+    for number, (name, one) in enumerate(responses.items()):
         evidence = one["evidence"]
         curve = [x for x in evidence.get("curve", []) if isinstance(x, int | float)]
-        axes.plot(np.linspace(0, 1, len(curve)), curve, linewidth=1, alpha=0.7)
+        look = {"color": charts.colour(number), "linewidth": 1.5, "label": shown_in_line(name)}
+        axes.plot(np.linspace(0, 1, len(curve)), curve, charts.dash(number), **look)
         settled = "yes" if evidence.get("settled") else "no"
         reward = f"{one['reward']:.3f} ± {one['stderr']:.3f}"
         rows.append((shown_in_line(name), reward, shown_in_line(one["by"]), settled))
     axes.set_xlabel("share of training", color=INK)
     axes.set_ylabel("reward per episode", color=INK)
     charts.make_plain(axes)
+    if len(responses) <= MOST_NAMED:
+        charts.legend_beside(axes)
     path = out / "responses.png"
     charts.save(figure, path)
     return [
-        *charts.shown(path, "Best responses", "Learning curves, one for each partner."),
+        *charts.shown(path, "Best responses", "A learning curve for each partner, of who learns to answer it."),
         page.table(("partner", "reward of the best response", "found by", "settled"), rows),
     ]
 

@@ -36,24 +36,25 @@ def print_schelling(result: Schelling, as_json: bool) -> None:
 
 def draw_schelling(path: str | os.PathLike[str], result: Schelling) -> None:
     """A picture (by the ending of `path`: PNG, SVG, PDF). The file appears whole or not at all."""
-    figure = charts.new_figure(6.0, 4.0, roomy=True)
-    axes = figure.subplots()
+    figure, (axes,) = charts.panels(1, width=6.4, height=4.4)
     others = np.arange(len(result.defect))
-    for colour, name, mean, error in (
-        (
-            SEAT_COLOURS[0],
-            f"cooperating: {result.cooperator}",
-            result.cooperate,
-            result.cooperate_stderr,
-        ),
-        (SEAT_COLOURS[5], f"defecting: {result.defector}", result.defect, result.defect_stderr),
+    cooperating = f"cooperating: {result.cooperator}", result.cooperate, result.cooperate_stderr
+    defecting = f"defecting: {result.defector}", result.defect, result.defect_stderr
+    # Side by side, so that of two equal numbers neither hides the other.
+    for place, colour, (name, mean, error) in (
+        (-0.03, SEAT_COLOURS[0], cooperating),
+        (0.03, SEAT_COLOURS[5], defecting),
     ):
-        axes.errorbar(others, mean, 1.96 * error, color=colour, marker="o", capsize=3, label=name)
+        reach = 1.96 * error
+        axes.errorbar(others + place, mean, reach, color=colour, marker="o", capsize=3, label=name)
     axes.set_xticks(others)
     axes.set_xlabel("other players that cooperate", color=INK)
     axes.set_ylabel("reward per episode", color=INK)
-    axes.set_title(f"{result.game}: what cooperating and defecting bring", fontsize=11, color=INK)
-    axes.tick_params(colors=INK, labelsize=9)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, labelcolor=INK)
+    axes.set_title(
+        f"{result.game}: what cooperating and defecting bring\n"
+        f"{result.episodes} episodes for each number of cooperators; bars: 95 % intervals",
+        fontsize=10,
+        color=INK,
+    )
+    charts.legend_below(figure, *axes.get_legend_handles_labels())
     charts.save(figure, path)

@@ -31,6 +31,13 @@ def test_numbers_in_tables_stand_below_each_other() -> None:
     assert '<td>2</td><td class="number"></td><td class="number">1,000</td>' in text
 
 
+def test_only_sentences_in_tables_are_broken_into_lines() -> None:
+    sentence = "a sentence that takes more than one line of a window"
+    text = page.table(("name", "words"), [("rules-0", sentence), ("rules-1", "-")])
+    assert f'<td>rules-0</td><td class="sentence">{sentence}</td>' in text
+    assert "main.text td { white-space: nowrap; }" in page.web_text("frame.css")
+
+
 def test_what_others_wrote_is_unchanged_and_has_a_licence() -> None:
     listed = {"vendor.json"}
     for name, about in json.loads((VENDOR / "vendor.json").read_text()).items():

@@ -19,6 +19,7 @@ def test_a_page_of_a_whole_pack(tmp_path: Path) -> None:
         "pack": "packs/<i>",
         "game_name": "stag-hunt",
         "seed": 0,
+        "episodes": 32,
         "seconds": {"rules": 3.0},
         "partners": [
             partner(0, "rules", {"preference": {"stag": 0.9, "bad": "x"}}),
@@ -44,6 +45,7 @@ def test_a_page_without_selection_and_responses(tmp_path: Path) -> None:
         "pack": "p",
         "game_name": "g",
         "seed": 0,
+        "episodes": 32,
         "seconds": {},
         "partners": [partner(0, "rules", {})],
         "feature_names": ["reward"],
