@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from coplay.core.config import leaves
 from coplay.core.files import write_json
 from coplay.evaluation.audits.checks import Audit, Check
 from coplay.games.drawing import FAINT_INK, INK, seat_colour
@@ -22,7 +23,7 @@ def write_audit(out: Path, audit: Audit, config: TrainConfig, title: str = "Seat
     if words := power_words(audit):
         parts.append(page.paragraph(words))
     for name, heading, words, draw in PICTURES:
-        checks = [check for check in audit.checks if name in check.figures]
+        checks = [check for check in audit.checks if check.figures.get(name)]
         if checks:
             path = out / f"{heading.split(':')[0].lower().replace(' ', '_')}.png"
             charts.save(draw(checks), path)
@@ -37,7 +38,12 @@ def write_audit(out: Path, audit: Audit, config: TrainConfig, title: str = "Seat
             ),
         ),
     ]
-    if changed := changed_fields(config):
+    changed = changed_fields(config)
+    if not any(_trains(check) for check in audit.checks):
+        # Without training runs, what they would have been says nothing.
+        runs = {leaf.path for leaf in leaves(config.run)} - {"seed"}
+        changed = [one for one in changed if one["path"] not in runs]
+    if changed:
         rows = ((one["path"], str(one["value"]), str(one["default"])) for one in changed)
         parts.append(page.heading("Configuration that differs from the defaults"))
         parts.append(page.table(("field", "value", "default"), rows))
@@ -47,15 +53,31 @@ def write_audit(out: Path, audit: Audit, config: TrainConfig, title: str = "Seat
 
 
 def power_words(audit: Audit) -> str:
-    """What an audit that passed could have found, as a sentence; empty: all of its checks compare
-    exactly."""
-    found = [check.figures["detectable"] for check in audit.checks if "detectable" in check.figures]
-    if not audit.passed or not found:
+    """What an audit that passed could have found, and what it was not asked; empty: nothing that is
+    not clear from its checks."""
+    if not audit.passed:
         return ""
-    return (
-        f"What it could have found: a seat's advantage of {100 * max(found):.1f} % or more would "
-        "almost certainly have shown. More episodes find smaller ones."
-    )
+    words = []
+    if found := [x.figures["detectable"] for x in audit.checks if "detectable" in x.figures]:
+        words.append(
+            f"What it could have found: a seat's advantage of {100 * max(found):.1f} % or more "
+            "would almost certainly have shown. More episodes find smaller ones."
+        )
+        if not any(_trains(check) for check in audit.checks):
+            words.append("No training runs were compared: what only learning shows was not asked.")
+    if "loss" in audit.stages and any(INFLUENCES & check.figures.keys() for check in audit.checks):
+        words.append(
+            "What it could have found: a part without any effect, within a few updates. Whether a "
+            "part acts as it should was not asked."
+        )
+        if not any(check.stage == "configuration" for check in audit.checks):
+            words.append("Fields of the configuration were not tried.")
+    return " ".join(words)
+
+
+def _trains(check: Check) -> bool:
+    """Whether a check of the seats compares training runs."""
+    return bool({"one_learner", "self_play"} & check.figures.keys())
 
 
 def draw_worth(checks: list[Check]) -> Figure:
@@ -82,7 +104,7 @@ def draw_worth(checks: list[Check]) -> Figure:
 
 def draw_differences(checks: list[Check]) -> Figure:
     """The largest difference of every exact check beside what is allowed, on a logarithmic axis."""
-    figure, (axes,) = charts.panels(1, height=0.9 + 0.45 * len(checks))
+    figure, (axes,) = charts.panels(1, height=0.9 + 0.45 * len(checks), grid=False)
     floor = 1e-9
     for row, check in enumerate(reversed(checks)):
         found = max(check.figures["difference"], floor)
@@ -112,7 +134,30 @@ def draw_influence(checks: list[Check]) -> Figure:
     axes.set_yticks(seats, [f"seat {seat}" for seat in seats])
     axes.set_xlabel("whose rewards are changed", color=INK)
     axes.set_ylabel("whose learning changes", color=INK)
-    figure.colorbar(shown, ax=axes, shrink=0.8)
+    bar = figure.colorbar(shown, ax=axes, shrink=0.8)
+    bar.outline.set_visible(False)
+    bar.set_label("change, as a share of what is learned", color=INK)
+    return figure
+
+
+def draw_effects(kind: str, words: str, checks: list[Check]) -> Figure:
+    """How much every part that was changed changes, on a logarithmic axis. words: of the axis."""
+    effects = checks[0].figures[kind]
+    declared = checks[0].figures.get("declared", list(effects))
+    figure, (axes,) = charts.panels(1, height=0.9 + 0.35 * max(len(effects), 1), grid=False)
+    acting = [size for size in effects.values() if size > 0]
+    left = 10 ** np.floor(np.log10(min(acting, default=1.0)) - 1)
+    for row, (name, size) in enumerate(reversed(effects.items())):
+        if size > 0:
+            axes.barh(row, size - left, left=left, height=0.5, color=seat_colour(0))
+        said = f" {size:.2g}" if size > 0 else " none"
+        said += "" if name in declared else " (not declared)"
+        axes.annotate(said, (max(size, left), row), va="center", fontsize=9, color=INK)
+    axes.set_yticks(range(len(effects)), [name.strip(".") for name in reversed(effects)])
+    axes.set_ylim(-0.6, len(effects) - 0.4)
+    axes.set_xscale("log")
+    axes.set_xlim(left, 8 * max(acting, default=1.0))
+    axes.set_xlabel(words, color=INK)
     return figure
 
 
@@ -134,6 +179,8 @@ def draw_curves(name: str, checks: list[Check]) -> Figure:
     return figure
 
 
+INFLUENCES = {"inputs", "data", "coefficients"}
+"""Figures of checks that ask whether a part acts."""
 PICTURES = (
     (
         "player",
@@ -154,6 +201,26 @@ PICTURES = (
         "How much a seat's learning changes when the rewards of a seat change, relative to "
         "all it learns. Separate players: only the diagonal. Shared parameters: everywhere.",
         draw_influence,
+    ),
+    (
+        "inputs",
+        "Inputs: what a player is given",
+        "How far what the players do changes if a seat is given what another game copy shows; "
+        "identity: between seats that are given the very same. What a learner does not declare may "
+        "be without effect.",
+        partial(draw_effects, "inputs", "largest change of a log-probability"),
+    ),
+    (
+        "data",
+        "Data: what a learner is given",
+        "How far what is learned changes if this part of the data is another game copy's.",
+        partial(draw_effects, "data", "largest change of a parameter"),
+    ),
+    (
+        "coefficients",
+        "Coefficients: parts of the loss",
+        "How far what is learned changes if a coefficient is halved.",
+        partial(draw_effects, "coefficients", "largest change of a parameter"),
     ),
     (
         "one_learner",

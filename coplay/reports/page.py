@@ -14,7 +14,7 @@ from coplay.core.invocation import invocation
 from coplay.core.reading import shown_in_line
 from coplay.core.version import VERSION
 
-NUMBER = re.compile(r"[-+±]?[\d,]*\.?\d+(e[-+]?\d+)?( ?%)?")
+NUMBER = re.compile(r"[-+±]?[\d,]*\.?\d+(e[-+]?\d+)?( ?%)?( ± [\d,]*\.?\d+)?")
 ONE_LINE = 40
 """Letters of a cell of a table that stand on one line."""
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"

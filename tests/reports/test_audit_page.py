@@ -3,10 +3,12 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from coplay.algorithms.ppo.config import PPOConfig
 from coplay.evaluation.audits.checks import Audit, Check
 from coplay.games.stag_hunt import StagHuntConfig
-from coplay.reports.audit_page import power_words, write_audit
+from coplay.reports.audit_page import draw_effects, power_words, write_audit
 from coplay.training.config import RunConfig, TrainConfig
 
 CURVES = [[[1.0, 2.0], [1.5, 2.5]]] * 2  # [seat, seed, window]
@@ -40,3 +42,33 @@ def test_a_pass_says_what_could_have_been_found() -> None:
     passed = Audit("ppo", {"game": "the rules"}, tuple(one for one in CHECKS if one.passed))
     assert "advantage of 2.0 % or more" in power_words(passed)
     assert power_words(Audit("ppo", {}, (CHECKS[-1],))) == ""
+    asked = "No training runs were compared"
+    assert asked not in power_words(passed)
+    assert asked in power_words(Audit("ppo", {}, CHECKS[:1]))
+
+
+INPUTS = Check("inputs", "input", True, "", figures={"inputs": {"view": 0.5, "memory": 0.0}})
+
+
+def test_a_wiring_audit_shows_effects_and_what_it_was_not_asked(tmp_path: Path) -> None:
+    config = TrainConfig("ppo", "stag-hunt", PPOConfig(), StagHuntConfig(), RunConfig(steps=7))
+    quick = Audit("ppo", {"input": "acts", "loss": "acts"}, (INPUTS,))
+    text = write_audit(tmp_path, quick, config, "Wiring audit").read_text()
+    assert "a part without any effect" in text and "were not tried" in text
+    assert (tmp_path / "inputs.png").stat().st_size > 1000
+    assert "<td>steps</td>" not in text, "no training run, so nothing of its length"
+    fields = Check("fields", "configuration", True, "")
+    whole = Audit("ppo", {"loss": "acts"}, (INPUTS, fields))
+    assert "were not tried" not in power_words(whole)
+
+
+@pytest.mark.parametrize("effects", [{"a": 0.0}, {"a": 0.0, "b": 1e-6}, {".reward": 3.0}])
+def test_effects_are_drawn_even_if_there_are_none(effects: dict[str, float]) -> None:
+    check = Check("data", "data", True, "", figures={"data": effects, "declared": []})
+    (axes,) = draw_effects("data", "change", [check]).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == [
+        name.strip(".") for name in reversed(effects)
+    ]
+    said = [text.get_text() for text in axes.texts]
+    assert all("not declared" in words for words in said)
+    assert ("none" in said[-1]) == (effects.get("a") == 0.0)

@@ -234,7 +234,7 @@ def input_check(game: Game, learner: Learner, course: Course) -> Check:
         detail += f"; constant in {game.name}, so not asked: {', '.join(constant)}"
     if dead:
         detail = f"declared and without effect: {', '.join(dead)}. {detail}"
-    figures = {"inputs": found, "constant": constant}
+    figures = {"inputs": found, "constant": constant, "declared": list(learner.declared_inputs)}
     return Check("declared inputs act", "input", not dead, detail, figures=figures)
 
 
