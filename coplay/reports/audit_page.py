@@ -23,7 +23,7 @@ def write_audit(out: Path, audit: Audit, config: TrainConfig, title: str = "Seat
     if words := power_words(audit):
         parts.append(page.paragraph(words))
     for name, heading, words, draw in PICTURES:
-        checks = [check for check in audit.checks if check.figures.get(name)]
+        checks = [check for check in audit.checks if check.figures.get(name, {}) != {}]
         if checks:
             path = out / f"{heading.split(':')[0].lower().replace(' ', '_')}.png"
             charts.save(draw(checks), path)
@@ -136,7 +136,6 @@ def draw_influence(checks: list[Check]) -> Figure:
     axes.set_ylabel("whose learning changes", color=INK)
     bar = figure.colorbar(shown, ax=axes, shrink=0.8)
     bar.outline.set_visible(False)
-    bar.set_label("change, as a share of what is learned", color=INK)
     return figure
 
 

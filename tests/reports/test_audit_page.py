@@ -47,7 +47,7 @@ def test_a_pass_says_what_could_have_been_found() -> None:
     assert asked in power_words(Audit("ppo", {}, CHECKS[:1]))
 
 
-INPUTS = Check("inputs", "input", True, "", figures={"inputs": {"view": 0.5, "memory": 0.0}})
+INPUTS = Check("inputs", "input", True, "", figures={"inputs": {"view": 0.5, "memory": 0.0}, "coefficients": {}})
 
 
 def test_a_wiring_audit_shows_effects_and_what_it_was_not_asked(tmp_path: Path) -> None:
@@ -56,10 +56,18 @@ def test_a_wiring_audit_shows_effects_and_what_it_was_not_asked(tmp_path: Path) 
     text = write_audit(tmp_path, quick, config, "Wiring audit").read_text()
     assert "a part without any effect" in text and "were not tried" in text
     assert (tmp_path / "inputs.png").stat().st_size > 1000
+    assert not (tmp_path / "coefficients.png").exists(), "there are none"
     assert "<td>steps</td>" not in text, "no training run, so nothing of its length"
     fields = Check("fields", "configuration", True, "")
     whole = Audit("ppo", {"loss": "acts"}, (INPUTS, fields))
     assert "were not tried" not in power_words(whole)
+
+
+def test_a_comparison_without_any_difference_is_drawn(tmp_path: Path) -> None:
+    config = TrainConfig("ppo", "stag-hunt", PPOConfig(), StagHuntConfig(), RunConfig())
+    exact = Check("exact", "game", True, "alike", figures={"difference": 0.0, "allowed": 1e-6})
+    write_audit(tmp_path, Audit("ppo", {"game": "the rules"}, (exact,)), config)
+    assert (tmp_path / "exact_comparisons.png").exists()
 
 
 @pytest.mark.parametrize("effects", [{"a": 0.0}, {"a": 0.0, "b": 1e-6}, {".reward": 3.0}])

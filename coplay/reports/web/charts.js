@@ -30,7 +30,7 @@ function bars(rows, heads = null) {
 // A curve over the steps. series: {label, colour, dash, values (null: none)}. strip: colours of the
 // steps beneath the curve (null: none). breaks: the first steps of later episodes.
 function curve({ label, series, at, low, high, line = null, strip = null, breaks = [], pick }) {
-  const width = 320, height = strip ? 92 : 80, left = 30, right = 6, top = 6, bottom = strip ? 24 : 14;
+  const width = 320, height = strip ? 92 : 80, left = 30, right = 6, top = 6, bottom = strip ? 26 : 16;
   const count = Math.max(2, ...series.map((one) => one.values.length));
   const x = (step) => left + (step / (count - 1)) * (width - left - right);
   const span = high - low || 1;
@@ -67,8 +67,8 @@ function curve({ label, series, at, low, high, line = null, strip = null, breaks
   }
   drawn.append(svg("line", { x1: x(at), x2: x(at), y1: top, y2: height - bottom + 4,
     stroke: "var(--ink)", "stroke-width": 0.8 }));
-  drawn.append(svg("text", { x: left, y: height - 3.5 }, "0"),
-    svg("text", { x: width - right, y: height - 2, "text-anchor": "end" }, `step ${count - 1}`));
+  drawn.append(svg("text", { x: left + 2, y: height - 4 }, "0"),
+    svg("text", { x: width - right, y: height - 4, "text-anchor": "end" }, `step ${count - 1}`));
   drawn.addEventListener("click", (event) => {
     const box = drawn.getBoundingClientRect();
     const place = ((event.clientX - box.left) / box.width) * width;

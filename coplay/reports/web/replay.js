@@ -1,5 +1,8 @@
 // A replay: which episode, step and seat is shown, the controls, and drawing it all.
 
+const KEYS = [[["←", "→"], "step"], [["space"], "play"], [["Home", "End"], "first and last step"],
+  [["[", "]"], "episode"], [["0", "…", "9"], "seat"]];
+
 async function readData() {
   const packed = Uint8Array.from(atob(document.getElementById("data").textContent.trim()),
     (letter) => letter.charCodeAt(0));
@@ -67,10 +70,9 @@ function frame(replay, shown, redraw) {
   parts.stage = html("div", { class: "stage" },
     html("div", { class: "card" }, parts.board, parts.marks, parts.time, buttons, parts.clock, options),
     html("div", { class: "card" }, parts.seats,
-      html("p", { class: "faint" }, "Keys: ", html("kbd", {}, "←"), " ", html("kbd", {}, "→"), " step, ",
-        html("kbd", {}, "space"), " play, ", html("kbd", {}, "Home"), " ", html("kbd", {}, "End"),
-        ", ", html("kbd", {}, "["), " ", html("kbd", {}, "]"), " episode, ", html("kbd", {}, "0"), "–",
-        html("kbd", {}, "9"), " seat.")));
+      html("p", { class: "faint" }, "Keys: ", KEYS.map(([names, words], index) =>
+        html("span", {}, index ? ", " : "", html("span", { class: "keys" },
+          names.map((name) => html("kbd", {}, name)), " " + words))), ".")));
   return parts;
 }
 
