@@ -26,6 +26,18 @@
     one.querySelectorAll("g[opacity]").length);
   told.facts = words("#world table");
   told.context = document.querySelectorAll("#context svg.chart rect[opacity]").length;
+  told.clipped = [...document.querySelectorAll("svg.chart text")].filter((text) => {
+    const box = text.getBBox();
+    return box.y + box.height > text.ownerSVGElement.viewBox.baseVal.height - 1;
+  }).length;
+  find(".seats th:nth-child(2)").textContent = "";
+  find(".seats").style.width = "1rem"; // narrower than in any window
+  told.broken = [...document.querySelectorAll(".seats td:nth-child(2)")].filter((cell) => {
+    const words = document.createRange();
+    words.selectNodeContents(cell);
+    return words.getClientRects().length > cell.textContent.split(" ").length;
+  }).length;
+  find(".seats").style.width = null;
   told.columns = Number(find(".time").max);
   find('.board [data-seat="1"]').dispatchEvent(new MouseEvent("click", { bubbles: true }));
   told.scripted = [...document.querySelectorAll("#cards .card")].map((card) => card.id);

@@ -3,6 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from coplay.reports import charts, partner_page
 from coplay.reports.partner_page import write_partner_page
 
 
@@ -56,3 +61,20 @@ def test_a_page_without_selection_and_responses(tmp_path: Path) -> None:
     }
     text = write_partner_page(tmp_path, found).read_text()
     assert "answers whom" not in text and "Selection" not in text
+
+
+@pytest.mark.parametrize("rows", [1, 4, 40])
+def test_the_words_beside_a_bar_of_colours_are_whole(
+    rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Any] = []
+    monkeypatch.setattr(charts, "save", lambda figure, path: drawn.append(figure))
+    names = [f"rules-{number}" for number in range(rows)]
+    columns = ["hunt hare (share of actions)", "reward"]
+    values = np.arange(2.0 * rows).reshape(rows, 2)
+    partner_page._heat(Path("p.png"), values, names, columns, "standard deviations")
+    canvas = FigureCanvasAgg(drawn[0])
+    canvas.draw()
+    words = drawn[0].axes[-1].yaxis.label.get_window_extent(canvas.get_renderer())
+    assert words.y0 >= 0 and words.y1 <= drawn[0].bbox.height and words.x1 <= drawn[0].bbox.width
+    assert len(drawn[0].axes[0].texts) == (2 * rows if rows <= partner_page.MOST_NUMBERS else 0)

@@ -131,3 +131,5 @@ def _check_told(told: dict[str, Any], episodes: list[EpisodeRecord]) -> None:
     assert told["kept"], "an unfolded tree stays unfolded"
     assert told["end"].startswith("the end, after") and told["episode"].startswith("step 0 of")
     assert told["wide"] <= 1600
+    assert told["clipped"] == 0, "numbers below a curve stand whole"
+    assert told["broken"] == 0, "no action is broken within a word"
