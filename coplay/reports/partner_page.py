@@ -114,9 +114,7 @@ def _heat(
         for (row, column), value in np.ndenumerate(values):
             red, green, blue, _ = image.to_rgba(value)
             ink = "white" if 0.3 * red + 0.59 * green + 0.11 * blue < 0.5 else INK
-            axes.text(
-                column, row, f"{value:.2f}", ha="center", va="center", fontsize=8, color=ink
-            )
+            axes.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=8, color=ink)
     bar = figure.colorbar(image, ax=axes)
     bar.outline.set_visible(False)
     bar.ax.tick_params(colors=INK, labelsize=8)
@@ -155,7 +153,11 @@ def _responses(out: Path, responses: dict[str, Any]) -> list[str]:
     for number, (name, one) in enumerate(responses.items()):
         evidence = one["evidence"]
         curve = [x for x in evidence.get("curve", []) if isinstance(x, int | float)]
-        look = {"color": charts.colour(number), "linewidth": 1.5, "label": shown_in_line(name)}
+        look: dict[str, Any] = {
+            "color": charts.colour(number),
+            "linewidth": 1.5,
+            "label": shown_in_line(name),
+        }
         axes.plot(np.linspace(0, 1, len(curve)), curve, charts.dash(number), **look)
         settled = "yes" if evidence.get("settled") else "no"
         reward = f"{one['reward']:.3f} ± {one['stderr']:.3f}"
@@ -168,7 +170,9 @@ def _responses(out: Path, responses: dict[str, Any]) -> list[str]:
     path = out / "responses.png"
     charts.save(figure, path)
     return [
-        *charts.shown(path, "Best responses", "A learning curve for each partner, of who learns to answer it."),
+        *charts.shown(
+            path, "Best responses", "A learning curve for each partner, of who learns to answer it."
+        ),
         page.table(("partner", "reward of the best response", "found by", "settled"), rows),
     ]
 

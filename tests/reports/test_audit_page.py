@@ -47,7 +47,13 @@ def test_a_pass_says_what_could_have_been_found() -> None:
     assert asked in power_words(Audit("ppo", {}, CHECKS[:1]))
 
 
-INPUTS = Check("inputs", "input", True, "", figures={"inputs": {"view": 0.5, "memory": 0.0}, "coefficients": {}})
+INPUTS = Check(
+    "inputs",
+    "input",
+    True,
+    "",
+    figures={"inputs": {"view": 0.5, "memory": 0.0}, "coefficients": {}},
+)
 
 
 def test_a_wiring_audit_shows_effects_and_what_it_was_not_asked(tmp_path: Path) -> None:

@@ -26,7 +26,9 @@ def test_verdicts_in_tables_are_coloured() -> None:
 
 
 def test_numbers_in_tables_stand_below_each_other() -> None:
-    text = page.table(("name", "error", "share"), [("1a", "-0.25 ± 0.1", "5 %"), ("2", "", "1,000")])
+    text = page.table(
+        ("name", "error", "share"), [("1a", "-0.25 ± 0.1", "5 %"), ("2", "", "1,000")]
+    )
     assert '<th>name</th><th class="number">error</th><th class="number">share' in text
     assert '<td>2</td><td class="number"></td><td class="number">1,000</td>' in text
 
