@@ -1,6 +1,7 @@
 """Names of options that people bring from other libraries."""
 
 import sys
+from collections.abc import Callable, Collection
 
 ALIASES = {
     "lr": "optimiser.learning-rate",
@@ -42,13 +43,17 @@ ALIASES = {
 """Their name -> ours. What they mean is the same."""
 
 
-def in_our_names(arguments: list[str]) -> list[str]:
-    """The arguments with our names of options. What was renamed is said on standard error."""
+def in_our_names(arguments: list[str], own: Callable[[], Collection[str]] = tuple) -> list[str]:
+    """The arguments with our names of options. What was renamed is said on standard error.
+
+    own: the options of the command, asked for only where a name could be another's: a learner of
+    the user's own may have a field of that name.
+    """
     renamed = []
     for argument in arguments:
         name, equals, value = argument[2:].partition("=")
         ours = ALIASES.get(name.replace("_", "-")) if argument.startswith("--") else None
-        if ours is not None:
+        if ours is not None and f"--{name.replace('_', '-')}" not in own():
             print(f"note: --{name} is --{ours} here", file=sys.stderr)
             argument = f"--{ours}{equals}{value}"
         renamed.append(argument)

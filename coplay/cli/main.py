@@ -4,12 +4,15 @@ import errno
 import os
 import signal
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 from coplay.cli.aliases import in_our_names
-from coplay.cli.arguments import option, take_loads, values
+from coplay.cli.arguments import declaration, option, take_loads, values
+from coplay.cli.fields import fields_of, option_name
 from coplay.core.errors import (
     Interrupted,
     RunStopped,
@@ -152,15 +155,16 @@ def _run(arguments: list[str]) -> int:
         if arguments[0] not in COMMANDS:
             raise unknown("command", arguments[0], COMMANDS)
         command = COMMANDS[arguments[0]]
-        arguments = in_our_names(arguments)
         for name in loads:
             load(name)
+        run = import_module(f"coplay.cli.{command.module}").run
+        arguments = in_our_names(arguments, partial(_options_of, run, arguments[1:]))
         if game := option(arguments, "game"):
             name_game(game, values(arguments, "game.options"))
             if game.startswith("pettingzoo:"):
                 # Only what a user names makes the current folder importable, never a run's files.
                 look_in_current_folder()
-        return import_module(f"coplay.cli.{command.module}").run(arguments[1:])
+        return int(run(arguments[1:]))
     except UserError as error:
         return failed(str(error), 2)
     except (WorkerFailed, RunStopped) as error:
@@ -177,6 +181,15 @@ def _run(arguments: list[str]) -> int:
         if words is None:
             raise
         return failed(words, 2 if getattr(error, "errno", None) == errno.ENAMETOOLONG else 1)
+
+
+def _options_of(run: Callable[[list[str]], int], arguments: list[str]) -> list[str]:
+    """The options by which a command would read its arguments; none where that is not clear."""
+    try:
+        found = declaration(run, arguments)
+    except (UserError, SystemExit):
+        return []
+    return [option_name(f.name) for f in fields_of(found.kind, found.default)] if found else []
 
 
 def failed(message: str, code: int) -> int:
