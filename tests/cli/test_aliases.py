@@ -25,6 +25,12 @@ def test_options_are_renamed_with_their_values(capsys: Any) -> None:
     ]
 
 
+def test_an_option_of_the_command_itself_keeps_its_name() -> None:
+    """A learner of one's own may have a field that elsewhere stands for one of ours."""
+    given = ["--learning_rate", "0.1", "--gamma", "0.9"]
+    assert in_our_names(given, lambda: ["--learning-rate"]) == [*given[:2], "--discount", "0.9"]
+
+
 def test_a_line_of_another_library_is_understood() -> None:
     line = "ppo --env stag-hunt --total-timesteps 1000 --gamma 0.9 --ent-coef 0.01 --clip-coef 0.1"
     parse_only(train.run, in_our_names(line.split()))
