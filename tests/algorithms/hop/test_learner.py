@@ -153,9 +153,9 @@ def by_hand(
             kept = config.keep if config.inter else 0.0
             taken, expected = kept * taken, kept * expected
             if config.inter:
-                trait = belief[2] if config.random_goal else 0.0
-                shown = counts * (1 - trait)
-                shown[-1] += trait
+                unaimed = belief[2] if config.random_goal else 0.0
+                shown = counts * (1 - unaimed)
+                shown[-1] += unaimed
                 weights = (1 - (1 - config.keep) * shown.sum()) * weights + shown
             counts = np.zeros(n)
     return weights, counts, belief, taken, expected
