@@ -3,6 +3,7 @@
 from coplay.reproduce import (
     adaptation,
     audits,
+    large_board,
     matrix,
     parts,
     play,
@@ -15,6 +16,17 @@ from coplay.reproduce.experiment import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
-    for module in (self_play, adaptation, snowdrift, play, matrix, teams, parts, audits, speed)
+    for module in (
+        self_play,
+        adaptation,
+        snowdrift,
+        large_board,
+        play,
+        matrix,
+        teams,
+        parts,
+        audits,
+        speed,
+    )
     for experiment in module.EXPERIMENTS
 }

@@ -99,7 +99,7 @@ class HOPConfig(Config):
     replay: ReplayConfig = field(default_factory=ReplayConfig)
 
     run_defaults: ClassVar[dict[str, Any]] = {
-        "steps": 100_000,
+        "steps": 200_000,
         "copies": 32,
         "rollout": 32,
         "checkpoint_every": 20_000,
