@@ -83,9 +83,8 @@ def test_planners_of_earlier_packs_are_as_they_were(tmp_path: Path) -> None:
         part, _, name = path.partition(".")
         del stated[part][name]
     pack, _ = filled(tmp_path / "pack", config, {"learner": "hop", "config": stated})
-    assert read_pack(pack.folder).player("0", pack_game()).config == config.resolved(
-        view_shape(pack_game())
-    )
+    player: Any = read_pack(pack.folder).player("0", pack_game())
+    assert player.config == config.resolved(view_shape(pack_game()))
 
 
 @pytest.mark.slow
