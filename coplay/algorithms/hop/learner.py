@@ -437,7 +437,10 @@ class HOP(SetLearner):
 
     def _own(self, x: Any) -> Any:
         """[own, sample, ...] as [set, sample, ...]: a set per active seat, or one for all."""
-        return x if self.separate else jax.tree.map(lambda x: x.reshape(1, -1, *x.shape[2:]), x)
+        if self.separate:
+            return x
+        own = len(self.active)
+        return jax.tree.map(lambda x: x.reshape(1, own * x.shape[1], *x.shape[2:]), x)
 
     def _pairs(self, batch: ReplayRows, prototype: Integer[Array, "own row other"]) -> Pairs:
         """What the opponent models learn from, [set, model, sample, ...], of steps [seat, row];
@@ -446,10 +449,11 @@ class HOP(SetLearner):
         def turned(
             x: Shaped[Array, "own other row *rest"],
         ) -> Shaped[Array, "set model sample *rest"]:
+            own, other, row, *rest = x.shape
             if not self.separate:
-                x = jnp.swapaxes(x, 0, 1).reshape(1, self.game_seats - 1, -1, *x.shape[3:])
+                x = jnp.swapaxes(x, 0, 1).reshape(1, other, own * row, *rest)
             if self.config.opponents == "shared":
-                x = x.reshape(x.shape[0], 1, -1, *x.shape[3:])
+                x = x.reshape(len(x), 1, x.shape[1] * x.shape[2], *rest)
             return x
 
         mask = batch.alive & batch.labelled
