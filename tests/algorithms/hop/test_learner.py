@@ -459,7 +459,7 @@ def test_a_run_resumes_exactly_and_its_player_plays_with_or_without_search(tmp_p
 def test_a_run_starts_from_ppo(tmp_path: Path) -> None:
     fields = RUN | {"minibatches": 1, "network.kind": "centred", "network.hidden": (8,)}
     coplay.train("ppo", out=tmp_path / "ppo", steps=32, **fields, pictures=False)
-    hop = learner((0, 1, 2), {"warm_start": str(tmp_path / "ppo")})
+    hop = learner((0, 1, 2), {"warm_start": str(tmp_path / "ppo"), "parameters": "separate"})
     parts = load_parts(hop.config, GAME)
     state = jax.jit(lambda: hop.init(jax.random.key(0), jnp.arange(SEATS), parts))()
     ppo = learned(tmp_path / "ppo")[0]
