@@ -23,8 +23,8 @@ Kind = TypeVar("Kind", bound=Learner)
 T = TypeVar("T")
 
 
-def separate(learner: Learner) -> bool:
-    """Whether every seat has a set of its own; `auto`: unless all seats of the game are alike."""
+def separate(learner: Any) -> bool:
+    """Whether every seat of a learner with sets has one of its own; `auto`: unless all seats of the game are alike."""
     parameters = learner.config.parameters
     return parameters == "separate" or (parameters == "auto" and not learner.shape.alike)
 
