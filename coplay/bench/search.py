@@ -161,10 +161,10 @@ def arbitrary_searches(
 ) -> tuple[GoalSimulator, State, GoalHypothesis, UInt32[Array, " tree"]]:
     """A simulator of untrained networks, fresh states, goals and seeds [tree] for searches."""
     shape = view_shape(game)
-    keys = jax.random.split(jax.random.key(seed), 6)
+    keys = jax.random.split(jax.random.key(seed), 7)
     assert game.goals is not None
     goals, others = WithRandomGoal(game.goals), game.seats - 1
-    context = shape.personas + others * (shape.goal_features + 1)
+    context = shape.personas + others * (shape.goal_features + 1 + shape.actions)
     wide = dataclasses.replace(shape, features=shape.features + context)
     with_goal = dataclasses.replace(shape, features=shape.features + shape.goal_features)
 
@@ -188,7 +188,7 @@ def arbitrary_searches(
         ),
         habits=jnp.full((trees, others, shape.habits + 1), 1.0 / (shape.habits + 1)),
         belief=jnp.full((trees, others, shape.goals + 1), 1.0 / (shape.goals + 1)),
-        rates=None,
+        rates=jax.random.normal(keys[6], (trees, others, shape.actions)),
         persona=jnp.full(trees, NO_PERSONA),
         personas=shape.personas,
         goals=goals,

@@ -16,7 +16,8 @@ from coplay.nn import categorical
 
 
 class ActionCounts(NamedTuple):
-    """taken: how often each action was taken. expected: how often it would have been at rate 1."""
+    """taken: [..., action] how often each was taken.
+    expected: [..., action] how often it would have been at rate 1."""
 
     taken: Float[Array, "*batch action"]
     expected: Float[Array, "*batch action"]
@@ -33,7 +34,7 @@ def with_action(
     legal: Bool[Array, "*batch action"],
     weight: Float[Array, "*batch"],
 ) -> ActionCounts:
-    """The counts after an action that counts so much."""
+    """The counts after an action. weight: how much it counts."""
     taken = action[..., None] == jnp.arange(legal.shape[-1])
     rates = jnp.where(legal, jnp.exp(log_rates(counts)), 0.0)
     expected = legal / sum_in_order(rates, keepdims=True)

@@ -39,8 +39,8 @@ class BeliefConfig(Config):
     """Expect co-players that follow no goal and act at random, beside the goals of the game (the
     paper does not)."""
     action_rates: Annotated[bool, only_if(".random_goal")] = True
-    """Learn which actions such a co-player takes more often than others. False: all legal actions
-    are equally probable."""
+    """Learn which actions a co-player without a goal takes more often than others. False: all
+    legal actions are equally probable."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

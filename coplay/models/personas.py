@@ -3,11 +3,12 @@
 They let learners meet more than themselves. In some game copies the players are always themselves.
 In the others most of them have a persona for some episodes: one of those the game declares
 (`Goals.personas`), so that they value only a part of what the game rewards; or the random persona,
-which acts at random, every other time with actions that it prefers and avoids. Groups of players
-are of three kinds, each as frequent: one player is itself among players with the same persona; one
-is itself among players with any personas; all have any personas. In the last kind, players with a
-persona also meet nobody to follow its goal with. A persona is a pure function of a seed, the game
-copy and the number of its episode, so it need not be recorded to be known afterwards.
+which acts at random: half of the time it takes all legal actions alike, else it prefers some and
+avoids others. Groups of players are of three kinds, each as frequent: one player is itself among
+players with the same persona; one is itself among players with any personas; all have any personas.
+In the last kind, players with a persona also meet nobody to follow its goal with. A persona is a
+pure function of a seed, the game copy and the number of its episode, so it need not be recorded to
+be known afterwards.
 """
 
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ NO_PERSONA = -1
 
 PREFERRED, AVOIDED = 1.5, 4.0
 """What a random persona adds to the logit of an action that it prefers, and takes off one that it
-avoids."""
+avoids: the one is 4.5 times as probable as other actions, the other hardly ever taken."""
 
 
 class PersonaSeed(NamedTuple):
@@ -62,7 +63,6 @@ class PersonaConfig(Config):
     guide_search: Annotated[bool, only_if(".share"), only_if("planner", "search")] = True
     """Search also tries what the player would do with each persona, and values a position by the
     highest of their values. It does so while learning, too."""
-
     random_rates: Annotated[bool, only_if(".share")] = True
     """Let random personas prefer and avoid actions, each its own. False: they take all legal
     actions alike."""

@@ -125,7 +125,7 @@ def print_summary(summary: dict[str, Any], as_json: bool, folder: RunFolder | No
     run = load_run(folder.path)
     if other := plays_otherwise(run.config.learner):
         console.print(
-            f"its evaluations play as the training did; players of the run have {', '.join(other)}",
+            f"its evaluations search as in training; its players use {', '.join(other)}",
             soft_wrap=True,
         )
     references(console, run)

@@ -20,7 +20,7 @@ from coplay.core.errors import UserError, unknown
 from coplay.core.reading import read_field
 from coplay.games.registry import game_parts
 from coplay.training.loggers.registry import chosen_loggers
-from coplay.training.upgrade import is_old, upgraded_learner, without_gone
+from coplay.training.upgrade import as_of_today, is_old, upgraded_learner
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class TrainConfig:
             learner, dropped = upgraded_learner(player, learner)
         kind = learner_parts(player)[0]
         if isinstance(learner, dict):
-            learner, gone = without_gone(learner, {leaf.path for leaf in leaves(kind())})
+            learner, gone = as_of_today(learner, {leaf.path for leaf in leaves(kind())})
             dropped += gone
         return TrainConfig(
             player=player,

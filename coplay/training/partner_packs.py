@@ -37,7 +37,7 @@ from coplay.matches.population import population
 from coplay.nn.config import NetworkConfig
 from coplay.nn.networks import make_network, view_shape
 from coplay.training import checkpoints
-from coplay.training.upgrade import without_gone
+from coplay.training.upgrade import as_of_today
 
 ABOUT = "pack.json"
 DRAWN = ("any", "each")
@@ -94,7 +94,7 @@ def _planner_like(game: Game, how: Mapping[str, Any]) -> Any:
         raise unknown(f"learner of {where}", name, PLANNERS)
     kind, make = LEARNERS[name]
     given = read_field(how, "config", dict, where)
-    given, _ = without_gone(given, {leaf.path for leaf in leaves(kind())})
+    given, _ = as_of_today(given, {leaf.path for leaf in leaves(kind())})
     config: Any = from_json(kind, given, f"{where}: config")
     return jax.eval_shape(lambda key: new_planner(game, config, make, key), jax.random.key(0))
 

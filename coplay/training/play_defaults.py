@@ -1,9 +1,10 @@
 """How a trained player plays: with the fields of its run, or with the better ones for playing."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
-from coplay.core.config import get_field, leaves, with_fields
+from coplay.core.config import get_field, inert_fields, leaves, with_fields
 from coplay.core.learner import Learner
 
 
@@ -13,13 +14,16 @@ def playing(config: Any) -> Any:
 
 
 def plays_otherwise(config: Any) -> list[str]:
-    """In which fields players of a run differ from those that its own evaluations play, as
-    FIELD=VALUE: a planner searches longer than it could while learning."""
+    """In which fields players of a run differ from those that its own evaluations play, as a user
+    sets them: a planner searches longer than it could while learning. Fields that do nothing are
+    left out."""
     evaluated = {leaf.path: leaf.value for leaf in leaves(config)}
+    other = playing(config)
+    inert = {text.partition(" ")[0] for text in inert_fields(other)}
     return [
-        f"{leaf.path}={leaf.value}"
-        for leaf in leaves(playing(config))
-        if leaf.value != evaluated[leaf.path]
+        f"{leaf.path}={json.dumps(leaf.value).strip(chr(34))}"
+        for leaf in leaves(other)
+        if leaf.value != evaluated[leaf.path] and leaf.path not in inert
     ]
 
 

@@ -29,7 +29,7 @@ from coplay.nn.networks import view_shape
 from coplay.rl.optimisers import OptimiserConfig
 from coplay.training import checkpoints
 from coplay.training.records import read_rows
-from coplay.training.upgrade import FIT, GOALS, is_old, upgraded, without_gone
+from coplay.training.upgrade import FIT, GOALS, as_of_today, is_old, upgraded
 
 FILES = ("config.json", "metrics.jsonl", "model.npz", "summary.json")
 """What the folder of a pretrained model holds."""
@@ -100,8 +100,8 @@ def read_pretrained(folder: Path, part: str, kind: type) -> Pretrained:
     game_name = read_field(data, "game_name", str, where)
     if is_old(data.get("coplay")):
         model, options = upgraded(GOALS, model)[0], upgraded(FIT, options)[0]
-    model, _ = without_gone(model, {leaf.path for leaf in leaves(kind())})
-    options, _ = without_gone(options, {leaf.path for leaf in leaves(FitConfig())})
+    model, _ = as_of_today(model, {leaf.path for leaf in leaves(kind())})
+    options, _ = as_of_today(options, {leaf.path for leaf in leaves(FitConfig())})
     return Pretrained(
         part=part,
         data=read_field(data, "data", str, where),

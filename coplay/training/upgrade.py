@@ -196,14 +196,14 @@ def upgraded_learner(player: str, data: Mapping[str, Any]) -> tuple[dict[str, An
     return upgraded(LEARNERS.get(player, {}), values)
 
 
-def without_gone(
+def as_of_today(
     data: Mapping[str, Any], known: Collection[str]
 ) -> tuple[dict[str, Any], list[str]]:
-    """A configuration without the fields of `GONE` that are not known today, and those it held.
+    """A configuration in the fields of today: without those of `GONE` that are not known, which are
+    also returned, and with those of `ADDED`.
 
     known: paths of the fields of today. What is left of `value_norm` is its only field, whether
-    values are normalised. `direct_om` became one of the sources of goals. Fields of `ADDED` that
-    it lacks are filled in.
+    values are normalised. `direct_om` became one of the sources of goals.
     """
     kept = {
         name: dict(value) if isinstance(value, Mapping) else value for name, value in data.items()

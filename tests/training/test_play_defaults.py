@@ -1,6 +1,7 @@
 """Players of a run may play otherwise than they were trained, and it is said in which fields."""
 
 from coplay.algorithms.hop.config import HOPConfig, HOPSearchConfig
+from coplay.algorithms.hop_plus.config import HopPlusConfig
 from coplay.algorithms.ppo.config import PPOConfig
 from coplay.training.play_defaults import playing, plays_otherwise
 
@@ -16,4 +17,7 @@ def test_what_differs_is_named() -> None:
     named = plays_otherwise(HOPConfig(search=HOPSearchConfig(simulations=8)))
     assert not any(text.startswith("search.simulations") for text in named)
     assert any(text.startswith("search.draws") for text in named)
+    assert "search.scenarios=true" in plays_otherwise(HOPConfig())
+    assert plays_otherwise(HOPConfig(planner="none")) == [], "nothing that it does not use"
+    assert "planner=search" in plays_otherwise(HopPlusConfig())
     assert plays_otherwise(PPOConfig()) == []

@@ -69,7 +69,7 @@ class HOPConfig(Config):
     """Opponent models of a seat: one per co-player, or one for all of them."""
     warm_start: str = ""
     """A run of ppo whose actor and critic to start from, e.g. runs/ppo or runs/ppo@seed=3. Its
-    networks must be the same (coplay train ppo --network.kind centred)."""
+    networks must be the same (coplay train ppo --network.kind centred --parameters shared)."""
     planner: Literal["search", "none"] = "search"
     """none: act by the actor alone, without search."""
     evaluation: Literal["greedy", "boltzmann"] = "greedy"
@@ -173,5 +173,5 @@ class HOPConfig(Config):
 
     @property
     def separated(self) -> "HOPConfig":
-        """The same with one set of networks for every seat."""
+        """The same with a set of networks of its own for each seat."""
         return dataclasses.replace(self, parameters="separate")

@@ -79,12 +79,16 @@ def warm_started(
     """
     if not isinstance(learner, PPO) or not isinstance(state, PPOState):
         raise UserError(f"warm_start '{path}' is no run of ppo")
+    if learner.config.parameters == "separate" and not separate:
+        raise UserError(
+            f"warm_start '{path}' has networks of its own for each seat, and this learner one set "
+            "for all: train ppo with --parameters shared, or hop with --parameters separate"
+        )
     if learner.config.parameters == "separate":
         missing = [seat for seat in seats if seat not in learner.seats]
         if missing:
             raise UserError(f"warm_start: nobody learned in the seats {missing} of that run")
         rows = np.array([learner.seats.index(seat) for seat in seats])
-        rows = rows if separate else rows[:1]
     else:
         rows = np.zeros(len(seats) if separate else 1, int)
     actor, critic = jax.tree.map(lambda x: x[rows], (state.actor, state.critic))

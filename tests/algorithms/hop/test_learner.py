@@ -27,6 +27,7 @@ from coplay.games.stag_hunt import HUNT_STAG, StagHunt, StagHuntConfig
 from coplay.matches.rollout import Table, new_table, rollout
 from coplay.models.opponent_model import predict
 from coplay.models.personas import PersonaSeed
+from coplay.nn import categorical
 from coplay.nn.networks import view_shape
 from coplay.training.config import RunConfig, TrainConfig
 from coplay.training.phases import load_parts, plan_phases
@@ -153,9 +154,9 @@ def by_hand(
             kept = config.keep if config.inter else 0.0
             taken, expected = kept * taken, kept * expected
             if config.inter:
-                unaimed = belief[2] if config.random_goal else 0.0
-                shown = counts * (1 - unaimed)
-                shown[-1] += unaimed
+                without_goal = belief[2] if config.random_goal else 0.0
+                shown = counts * (1 - without_goal)
+                shown[-1] += without_goal
                 weights = (1 - (1 - config.keep) * shown.sum()) * weights + shown
             counts = np.zeros(n)
     return weights, counts, belief, taken, expected
@@ -339,7 +340,7 @@ def test_targets_are_returns_within_the_episode() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "fields",
-    [{}, pytest.param({"parameters": "shared", "opponents": "shared"}, marks=pytest.mark.slow)],
+    [{}, {"parameters": "separate"}, {"parameters": "shared", "opponents": "shared"}],
 )
 def test_learning_brings_models_actor_and_critic_closer(fields: dict[str, Any]) -> None:
     # Without personas, so that the models are asked about all that was played.
@@ -459,7 +460,8 @@ def test_a_run_resumes_exactly_and_its_player_plays_with_or_without_search(tmp_p
 def test_a_run_starts_from_ppo(tmp_path: Path) -> None:
     fields = RUN | {"minibatches": 1, "network.kind": "centred", "network.hidden": (8,)}
     coplay.train("ppo", out=tmp_path / "ppo", steps=32, **fields, pictures=False)
-    hop = learner((0, 1, 2), {"warm_start": str(tmp_path / "ppo"), "parameters": "separate"})
+    hop_fields = {"warm_start": str(tmp_path / "ppo"), "parameters": "separate"}
+    hop = learner((0, 1, 2), hop_fields)
     parts = load_parts(hop.config, GAME)
     state = jax.jit(lambda: hop.init(jax.random.key(0), jnp.arange(SEATS), parts))()
     ppo = learned(tmp_path / "ppo")[0]
@@ -470,11 +472,33 @@ def test_a_run_starts_from_ppo(tmp_path: Path) -> None:
     )
     assert not np.asarray(state.networks.actor.layers[0].weight)[..., -hop._context_size :].any()
     for different in ({"network.hidden": (4,)}, {"network.kind": "mlp"}):
-        other = learner((0,), {"warm_start": str(tmp_path / "ppo")} | different)
+        other = learner((0,), hop_fields | different)
         with pytest.raises(UserError, match=r"other shapes \(network=centred"):
             jax.eval_shape(
                 lambda other=other: other.init(jax.random.key(0), jnp.arange(SEATS), parts)
             )
+    shared = learner((0, 1, 2), hop_fields | {"parameters": "shared"})
+    with pytest.raises(UserError, match="train ppo with --parameters shared"):
+        jax.eval_shape(lambda: shared.init(jax.random.key(0), jnp.arange(SEATS), parts))
+
+
+def test_seats_with_the_random_persona_act_by_its_rates() -> None:
+    hop = learner((0, 1), {"personas.share": 1.0, "personas.episodes": 1})
+    trajectory = played(hop)[1]
+    seeds = state_of(hop).persona_seed
+    who = np.asarray(hop._personas(seeds, jnp.asarray(trajectory.episode)))  # [time, copy, own]
+    acted = 0
+    for seat in hop.active:
+        seed = PersonaSeed(*(x[seat] for x in seeds))
+        rates = hop.config.personas.rates(seed, jnp.asarray(trajectory.episode), ACTIONS)
+        wanted = categorical.log_policy(
+            rates, jnp.asarray(trajectory.observation.legal[:, :, seat])
+        )
+        random = (who[..., seat] == SHAPE.personas) & trajectory.alive[:, :, seat]
+        found = trajectory.log_policy[:, :, seat][random]
+        np.testing.assert_allclose(found, np.asarray(wanted)[random], atol=1e-5)
+        acted += random.sum()
+    assert acted > 20
 
 
 def test_seats_share_networks_where_they_are_alike() -> None:
