@@ -104,13 +104,16 @@ def verdict(pairs: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]]) ->
     """Against which of two players modelling pays.
 
     pairs: another player -> the cells of who models it and of who does not; it pays where the
-        first's interval is wholly above the second's.
+        first's interval is wholly above the second's, by the decimal places that are shown.
     """
 
     def said(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-        if one["low"] > other["high"]:
+        ends = [
+            round(cell[end], cell["digits"]) for cell in (one, other) for end in ("low", "high")
+        ]
+        if ends[0] > ends[3]:
             return "pays"
-        return "costs reward" if one["high"] < other["low"] else "makes no clear difference"
+        return "costs reward" if ends[1] < ends[2] else "makes no clear difference"
 
     words = {name: said(*cells) for name, cells in pairs.items()}
     first, *others = words.values()

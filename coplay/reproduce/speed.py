@@ -27,11 +27,7 @@ def read_stepping(outputs: Mapping[str, Any], rows: Rows) -> Findings:
         f"With the views of all seats built, games step at {min(shares):.0%} to {max(shares):.0%} "
         f"of the speed of their rules alone. The coin game steps {times:.2f} times as fast as "
         "JaxMARL's.",
-        [
-            [f"game steps per second with random players, {row['board']}", _speed(row)]
-            for row in own[:1]
-        ]
-        + [["coin game, steps per second: times as fast as JaxMARL's", f"{times:.2f}"]],
+        [["coin game, steps per second: times as fast as JaxMARL's", f"{times:.2f}"]],
         {
             MAIN: {
                 "columns": ["game", "steps per second", "rules alone", "share"],

@@ -6,6 +6,7 @@ from coplay.reproduce.experiment import over_runs
 from coplay.reproduce.matrix import verdict
 
 LOW, MIDDLE, HIGH = (over_runs(values) for values in ([1.0, 1.2], [1.1, 2.0], [2.5, 2.6]))
+SHOWN_ALIKE = over_runs([1.2001, 1.2002])
 
 
 @pytest.mark.parametrize(
@@ -15,6 +16,7 @@ LOW, MIDDLE, HIGH = (over_runs(values) for values in ([1.0, 1.2], [1.1, 2.0], [2
         ((LOW, MIDDLE), (MIDDLE, LOW), "makes no clear difference against both"),
         ((HIGH, LOW), (MIDDLE, LOW), "pays against a, makes no clear difference against b"),
         ((LOW, HIGH), (HIGH, LOW), "costs reward against a, pays against b"),
+        ((SHOWN_ALIKE, LOW), (SHOWN_ALIKE, LOW), "makes no clear difference against both"),
     ],
 )
 def test_a_difference_counts_where_intervals_do_not_overlap(
