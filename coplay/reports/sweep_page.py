@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
+from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
@@ -26,6 +27,8 @@ POINTS = 200
 """Points of a curve."""
 FEW = 12
 """Values of a field that a map shows as rows or columns; more are drawn as points."""
+BY_WORTH = ListedColormap(colormaps["viridis_r"](np.linspace(0.42, 1, 256)), name="by worth")
+"""From the worst to the best, which is dark; the worst is seen on white, too."""
 MOST_MAPS = 15
 
 
@@ -212,10 +215,9 @@ def draw_parallel(state: SweepState, done: Sequence[Trial]) -> Figure:
     objective, ticks = _scaled(values, False)
     figure, (axes,) = charts.panels(1, width=max(6.0, 2.2 * (len(paths) + 1)), height=4.4)
     axes.grid(visible=False)
-    colours = colormaps["viridis_r"]
     for index in np.argsort(shade):  # the best above the others
         heights = [places[column][0][index] for column in range(len(paths))] + [objective[index]]
-        axes.plot(range(len(paths) + 1), heights, color=colours(shade[index]), linewidth=1.6)
+        axes.plot(range(len(paths) + 1), heights, color=BY_WORTH(shade[index]), linewidth=1.6)
     for column, (_, marks) in enumerate([*places, (objective, ticks)]):
         axes.axvline(column, color=FAINT_INK, linewidth=1)
         for height, text in marks:
@@ -272,7 +274,7 @@ def draw_map(state: SweepState, done: Sequence[Trial], one: str, other: str) -> 
     rows, columns = (_known(state, done, path) for path in (one, other))
     figure, (axes,) = charts.panels(1, width=6.4, height=4.4)
     axes.grid(visible=False)
-    colours = "viridis" if state.sweep.minimise else "viridis_r"  # dark is better
+    colours = BY_WORTH.reversed() if state.sweep.minimise else BY_WORTH
     if len(rows) <= FEW and len(columns) <= FEW:
         cells = np.full((len(rows), len(columns)), np.nan)
         for (i, row), (j, column) in itertools.product(enumerate(rows), enumerate(columns)):

@@ -7,6 +7,7 @@ from coplay.reproduce import (
     parts,
     play,
     self_play,
+    settings,
     snowdrift,
     speed,
     teams,
@@ -15,6 +16,17 @@ from coplay.reproduce.experiment import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
-    for module in (self_play, adaptation, snowdrift, play, matrix, teams, parts, audits, speed)
+    for module in (
+        self_play,
+        settings,
+        adaptation,
+        snowdrift,
+        play,
+        matrix,
+        teams,
+        parts,
+        audits,
+        speed,
+    )
     for experiment in module.EXPERIMENTS
 }

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from coplay.core.errors import Interrupted, RunStopped, UserError
+from coplay.core.errors import Interrupted, RunStopped, UserError, why_stopped
 from coplay.core.lock import Lock
 from coplay.sweeps.config import SweepConfig
 from coplay.sweeps.jobs import workers_for
@@ -47,13 +47,14 @@ def do_parts(
     except KeyboardInterrupt:
         say("stopping: the runs save what they have")
         raise Interrupted("stopped; the same command goes on where it was") from None
-    except BaseException:
-        lock.release(discard=True)
-        raise
+    except Exception as error:
+        if (why := why_stopped(error)) is None:
+            raise
+        raise RunStopped(f"{why}\nThe same command goes on where it was") from error
     finally:
         if workers is not None:
             workers.close()
-        lock.release()
+        lock.release(discard=True)
     shutil.rmtree(home)
 
 
@@ -78,10 +79,7 @@ def run_jobs(workers: Workers, jobs: list[Job], say: Callable[[str], None]) -> N
             counted = lost if one.lost else failed
             counted[job.name] = counted.get(job.name, 0) + 1
             if one.code == 2 or counted[job.name] >= (LOSSES if one.lost else TRIES):
-                raise RunStopped(
-                    f"{job.name} failed: {one.words or tail(job.log)}\nThe same command goes on "
-                    "where it was"
-                )
+                raise RunStopped(f"{job.name} failed: {one.words or tail(job.log)}")
             say(f"{job.name}: {'its machine is lost' if one.lost else 'it failed'}; once more")
             waiting.insert(0, job)
         time.sleep(BREAK)

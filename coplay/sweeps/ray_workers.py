@@ -175,14 +175,17 @@ def pack(folder: Path, whole: bool = True) -> bytes | None:
 def unpack(packed: bytes, folder: Path) -> None:
     """Put a run's folder in place of what is there."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    fresh = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    fresh = folder.with_name(f".{folder.name}.tmp")
     shutil.rmtree(fresh, ignore_errors=True)
-    fresh.mkdir()
-    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-        archive.extractall(fresh, filter="data")
-    if folder.exists():
-        shutil.rmtree(folder)
-    os.replace(fresh, folder)
+    try:
+        fresh.mkdir()
+        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+            archive.extractall(fresh, filter="data")
+        if folder.exists():
+            shutil.rmtree(folder)
+        os.replace(fresh, folder)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
 
 
 class RayWorkers:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from coplay.core.errors import Interrupted, RunStopped, UserError, system_error
+from coplay.core.errors import Interrupted, RunStopped, UserError, why_stopped
 from coplay.evaluation.adaptation.protocol import AdaptConfig, make_meeting, split_against
 from coplay.matches.statistics import bootstrap_interval, iqm
 from coplay.sweeps.acting import refuse_inert
@@ -123,7 +123,7 @@ class Sweep:
                 raise Interrupted(f"stopped; go on with: {self._resuming}") from None
             raise
         except Exception as error:
-            why = system_error(error)
+            why = why_stopped(error)
             if why is None or not begun:
                 raise
             raise RunStopped(f"{why}\nGo on with: {self._resuming}") from error
