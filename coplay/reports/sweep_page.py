@@ -274,7 +274,6 @@ def draw_map(state: SweepState, done: Sequence[Trial], one: str, other: str) -> 
     rows, columns = (_known(state, done, path) for path in (one, other))
     figure, (axes,) = charts.panels(1, width=6.4, height=4.4)
     axes.grid(visible=False)
-    colours = BY_WORTH.reversed() if state.sweep.minimise else BY_WORTH
     if len(rows) <= FEW and len(columns) <= FEW:
         cells = np.full((len(rows), len(columns)), np.nan)
         for (i, row), (j, column) in itertools.product(enumerate(rows), enumerate(columns)):
@@ -286,11 +285,11 @@ def draw_map(state: SweepState, done: Sequence[Trial], one: str, other: str) -> 
             ]
             if mine:
                 cells[i, j] = np.mean(np.array(mine, float))
-        drawn = axes.imshow(cells, cmap=colours, aspect="auto", origin="lower")
-        middle = (np.nanmin(cells) + np.nanmax(cells)) / 2
+        whole = "viridis" if state.sweep.minimise else "viridis_r"  # dark is better
+        drawn = axes.imshow(cells, cmap=whole, aspect="auto", origin="lower")
         for (i, j), value in np.ndenumerate(cells):
             if np.isfinite(value):
-                ink = "white" if (value < middle) == state.sweep.minimise else INK
+                ink = charts.ink_on(drawn.to_rgba(value))
                 axes.annotate(f"{value:.3g}", (j, i), ha="center", va="center", color=ink)
         axes.set_yticks(range(len(rows)), rows)
         axes.set_xticks(range(len(columns)), columns)
@@ -299,6 +298,7 @@ def draw_map(state: SweepState, done: Sequence[Trial], one: str, other: str) -> 
         heights, row_marks = _axis(state, done, one)
         places, column_marks = _axis(state, done, other)
         values = np.array([trial.value for trial in done], float)
+        colours = BY_WORTH.reversed() if state.sweep.minimise else BY_WORTH
         points = axes.scatter(places, heights, c=values, cmap=colours, s=60)
         axes.set_yticks(*map(list, zip(*row_marks, strict=True)))
         axes.set_xticks(*map(list, zip(*column_marks, strict=True)))
