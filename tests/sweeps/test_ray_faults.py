@@ -124,6 +124,8 @@ def command(*arguments: str) -> list[str]:
 
 def begin(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     given: Any = {"text": True, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    # A shell in the background ignores Ctrl-C, and so would all that it starts.
+    given["preexec_fn"] = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
     return subprocess.Popen(command(*arguments), cwd=folder, env=variables(), **given)
 
 
