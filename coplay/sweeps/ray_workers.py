@@ -47,6 +47,8 @@ LOOK = 2.0
 """Seconds between two looks at a run whose files are returned."""
 ANSWER = 30.0
 """Seconds that a cluster has to answer."""
+LOOKING = 120.0
+"""Seconds that nodes have to say whether they see a folder: each first starts a process."""
 ONE_TRY = "RAY_gcs_server_port_wait_time_s"
 """How often Ray looks for a cluster, else twenty times. A look without an answer takes 40 s."""
 ASK = 5.0
@@ -301,30 +303,35 @@ class RayWorkers:
         self.out.mkdir(parents=True, exist_ok=True)
         mark = self.out / self.token
         mark.touch()
-        blind = []
+        asked = []
         try:
             for node in self._nodes():
-                if node["Resources"].get("CPU", 0) < self.cpus:
-                    continue
-                here = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-                asked = self.kind.options(**self.wants, scheduling_strategy=here).remote(
-                    self.token, 1
-                )
-                try:
-                    seen = self.ray.get(asked.sees.remote(str(self.out.resolve())), timeout=ANSWER)
-                except self.ray.exceptions.GetTimeoutError:
-                    seen = False
-                self.ray.kill(asked)
-                if not seen:
-                    blind.append(str(node["NodeManagerHostname"]))
+                if node["Resources"].get("CPU", 0) >= self.cpus:
+                    here = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+                    actor = self.kind.options(
+                        num_cpus=0, max_restarts=0, scheduling_strategy=here
+                    ).remote(self.token, 1)
+                    sees = actor.sees.remote(str(self.out.resolve()))
+                    asked.append((str(node["NodeManagerHostname"]), actor, sees))
+            self.ray.wait([sees for *_, sees in asked], num_returns=len(asked), timeout=LOOKING)
+            blind = [name for name, _, sees in asked if not self._answer(sees)]
         finally:
             mark.unlink(missing_ok=True)
+            for _, actor, _ in asked:
+                self.ray.kill(actor)
         if blind and files == "shared":
             raise UserError(
                 f"--files shared: {blind[0]} does not see {self.out.resolve()}; put --out on a "
                 "disk that all nodes share, or give --files returned"
             )
         return not blind
+
+    def _answer(self, asked: Any) -> bool:
+        """What a node said; False if it is gone or says nothing."""
+        try:
+            return bool(self.ray.get(asked, timeout=0.1))
+        except self.ray.exceptions.RayError:
+            return False
 
     # --- jobs ----------------------------------------------------------------------------------
 

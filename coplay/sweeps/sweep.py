@@ -143,6 +143,7 @@ class Sweep:
             refuse_inert(self.state.config, self.state.space, self.watcher.say)
         told = f"{self.count} trials of {run.seeds} seeds and {run.steps:,} steps"
         told += f", {workers.slots} at a time"
+        told += ", files come back through Ray" if getattr(workers, "returned", False) else ""
         if sweep.measure and (seconds := self._measure()) is not None:
             rounds = -(-self.count // workers.slots) + (self._fresh() > 0)
             told += f": about {_duration(rounds * seconds)}, by a short run"
