@@ -188,6 +188,7 @@ def arbitrary_searches(
         ),
         habits=jnp.full((trees, others, shape.habits + 1), 1.0 / (shape.habits + 1)),
         belief=jnp.full((trees, others, shape.goals + 1), 1.0 / (shape.goals + 1)),
+        rates=None,
         persona=jnp.full(trees, NO_PERSONA),
         personas=shape.personas,
         goals=goals,

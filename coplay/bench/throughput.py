@@ -38,8 +38,8 @@ from coplay.nn.networks import read, view_shape
 from coplay.reports.results import console_for_tables, print_json
 from coplay.training.block import init_state, one_iteration
 from coplay.training.phases import Phase
+from coplay.training.play_defaults import playing
 from coplay.training.players import make_player
-from coplay.training.run import playing
 
 STEPPING_COPIES, STEPPING_STEPS = 1024, 32
 COPIES, ROLLOUT, EPOCHS, MINIBATCHES = 256, 32, 4, 4

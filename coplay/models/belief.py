@@ -38,6 +38,9 @@ class BeliefConfig(Config):
     random_goal: bool = True
     """Expect co-players that follow no goal and act at random, beside the goals of the game (the
     paper does not)."""
+    action_rates: Annotated[bool, only_if(".random_goal")] = True
+    """Learn which actions such a co-player takes more often than others. False: all legal actions
+    are equally probable."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, Integer
 from coplay.core.game import Game, Observation, State
 from coplay.core.goals import Goals, restricted
 from coplay.core.numerics import sum_in_order
+from coplay.models.action_rates import random_policy
 from coplay.models.opponent_model import predict
 from coplay.models.sparse_inputs import (
     evaluate_sparse,
@@ -41,6 +42,8 @@ class GoalSimulator(Simulator):
     opponents: models with a leading axis: one per co-player, or one for all of them.
     habits: [tree, other, habit] probabilities, by which co-players choose new goals.
     belief: [tree, other, goal] about the co-players, the same in all positions of a tree.
+    rates: [tree, other, action] by which co-players without a goal act (`log_rates`); None: they
+        take all legal actions alike.
     persona: [tree] of the planner; -1: none. personas: how many there are.
     goals: the co-players' candidates; None: opponent models see the ego views alone, and hypotheses
         are empty. random_goal: the last candidate is to act at random.
@@ -54,6 +57,7 @@ class GoalSimulator(Simulator):
     opponents: Network
     habits: Float[Array, "tree other habit"]
     belief: Float[Array, "tree other goal"]
+    rates: Float[Array, "tree other action"] | None
     persona: Int[Array, " tree"]
     personas: int = eqx.field(static=True)
     goals: Goals | None
@@ -64,11 +68,11 @@ class GoalSimulator(Simulator):
         return SparseGoalSimulator.of(self, game) if SparseGoalSimulator.fits(self, game) else self
 
     def of_trees(self, trees: Int[Array, " some"]) -> Simulator:
-        return eqx.tree_at(
-            lambda simulator: (simulator.habits, simulator.belief, simulator.persona),
-            self,
-            tuple(x[trees] for x in (self.habits, self.belief, self.persona)),
-        )
+        def per_tree(simulator: GoalSimulator) -> tuple:
+            return simulator.habits, simulator.belief, simulator.rates, simulator.persona
+
+        chosen = jax.tree.map(lambda x: x[trees], per_tree(self))
+        return eqx.tree_at(per_tree, self, chosen, is_leaf=lambda x: x is None)
 
     def others(
         self, game: Game, observation: Observation, state: State, hypothesis: Hypothesis
@@ -97,7 +101,7 @@ class GoalSimulator(Simulator):
         """The predictions for co-players with these goals; those without a goal act at random."""
         if not self.random_goal:
             return predicted
-        return jnp.where(goal[..., -1:] > 0, categorical.uniform_policy(legal), predicted)
+        return jnp.where(goal[..., -1:] > 0, random_policy(self.rates, legal), predicted)
 
     def evaluate(
         self, game: Game, observation: Observation, state: State, hypothesis: Hypothesis
@@ -117,10 +121,17 @@ class GoalSimulator(Simulator):
         self, game: Game, observation: Observation, state: State, persona: Int[Array, " tree"]
     ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
         """As `evaluate`, by a planner with this persona."""
-        context = belief_context(game, state, self.goals, self.belief, persona, self.personas)
-        view = flatten(observation, context)
+        view = flatten(observation, self.context(game, state, persona))
         log_policy = categorical.log_policy(self.actor(view), observation.legal)
         return log_policy, self.critic(view)[..., 0]
+
+    def context(
+        self, game: Game, state: State, persona: Int[Array, " tree"]
+    ) -> Float[Array, "tree input"]:
+        """What actor and critic see beside the ego view."""
+        return belief_context(
+            game, state, self.goals, self.belief, self.rates, persona, self.personas
+        )
 
     def resample_hypothesis(
         self, uniform: Float[Array, "tree other"], hypothesis: Hypothesis
@@ -224,7 +235,7 @@ class SparseGoalSimulator(GoalSimulator):
     def evaluate_as(
         self, game: Game, observation: Observation, state: State, persona: Int[Array, " tree"]
     ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
-        context = belief_context(game, state, self.goals, self.belief, persona, self.personas)
+        context = self.context(game, state, persona)
         return evaluate_sparse(
             self.actor, self.critic, self.own_rows, game, observation, state, context
         )
@@ -235,12 +246,14 @@ def belief_context(
     state: State,
     goals: Goals | None,
     belief: Float[Array, "copy other goal"],
+    rates: Float[Array, "copy other action"] | None,
     persona: Int[Array, " copy"],
     personas: int,
 ) -> Float[Array, "copy input"]:
     """What actor and critic see beside the ego view, in states [copy] with the own seat first: the
-    own persona as flags (none where it is -1), and the features of the goals of the co-players in
-    the game, averaged over the belief.
+    own persona as flags (none where it is -1), and of each co-player in the game the features of
+    its goals, averaged over the belief, and the `log_rates` of its actions, as far as it is
+    believed to have no goal (the last candidate).
 
     Values must rest on what the player can know, and not on the goals that others turn out to have.
     """
@@ -250,6 +263,8 @@ def belief_context(
     features = jax.vmap(goals.features)(state)[:, 1:]
     open_ = jax.vmap(goals.open)(state)[:, 1:]
     mean = sum_in_order(restricted(belief, open_)[..., None] * features, axis=2)
+    if rates is not None:
+        mean = jnp.concatenate([mean, belief[..., -1:] * rates], axis=-1)
     there = jax.vmap(game.alive)(state)[:, 1:]
     known = jnp.where(there[..., None], mean, 0.0)
     return jnp.concatenate([flags, known.reshape(*persona.shape, -1)], axis=-1)

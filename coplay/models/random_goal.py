@@ -1,8 +1,8 @@
 """A game's goals with one candidate more: to have none, and to act at random.
 
-A stranger may follow no goal at all. Its model needs no learning: all legal actions are equally
-probable. Acting at random is a trait and no goal: it is never realised, and it lasts even if the
-player catches something.
+A stranger may follow no goal at all. Its model needs no network: all legal actions are equally
+probable, or as probable as their rates say (`coplay.models.action_rates`). Acting at random is a
+trait and no goal: it is never realised, and it lasts even if the player catches something.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Integer
 
 from coplay.core.goals import Goals
-from coplay.nn import categorical
+from coplay.models.action_rates import random_policy
 
 
 class WithRandomGoal(Goals):
@@ -60,8 +60,10 @@ class WithRandomGoal(Goals):
 
 
 def with_random_goal(
-    log_probs: Float[Array, "*batch goal action"], legal: Bool[Array, "*batch action"]
+    log_probs: Float[Array, "*batch goal action"],
+    legal: Bool[Array, "*batch action"],
+    rates: Float[Array, "*batch action"] | None,
 ) -> Float[Array, "*batch goals action"]:
-    """Log-probabilities of actions for every goal, and for no goal at all."""
-    even = categorical.uniform_policy(legal)
-    return jnp.concatenate([log_probs, even[..., None, :]], axis=-2)
+    """Log-probabilities of actions for every goal, and for no goal at all, by `log_rates`."""
+    random = random_policy(rates, legal)
+    return jnp.concatenate([log_probs, random[..., None, :]], axis=-2)

@@ -26,6 +26,7 @@ from coplay.reports.curves import learning_curve
 from coplay.reports.episode import frames, terminal, write_gif, write_mp4
 from coplay.reports.replay import Order, Replay, make_replay
 from coplay.reports.run_page import write_run_page
+from coplay.training.play_defaults import plays_otherwise
 from coplay.training.players import make_player
 from coplay.training.records import last_rows, read_rows
 from coplay.training.run import Run, RunFolder, load_run
@@ -122,6 +123,11 @@ def print_summary(summary: dict[str, Any], as_json: bool, folder: RunFolder | No
     if folder is None:
         return
     run = load_run(folder.path)
+    if other := plays_otherwise(run.config.learner):
+        console.print(
+            f"its evaluations play as the training did; players of the run have {', '.join(other)}",
+            soft_wrap=True,
+        )
     references(console, run)
     if folder.page_file.exists():
         console.print(f"\nopen {folder.page_file} in a browser: curves, metrics, a replay")

@@ -3,6 +3,7 @@
 from coplay.reproduce import (
     adaptation,
     audits,
+    large_board,
     matrix,
     parts,
     play,
@@ -21,6 +22,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         settings,
         adaptation,
         snowdrift,
+        large_board,
         play,
         matrix,
         teams,

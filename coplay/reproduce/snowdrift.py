@@ -4,11 +4,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from coplay.reproduce.experiment import MAIN, Experiment, Findings, Measurement, over_runs, words
-from coplay.reproduce.self_play import PLANNER_SEEDS, Rows
+from coplay.reproduce.self_play import Rows
 
+SEEDS = (2, 3)
 BOARD = "--game.height 6 --game.width 6 --game.horizon 25"
 BEST = {"self": 30.0, "exploiter": 12.0, "nd": 36.0}
 """What is best: for a team, among three exploiters, among three cleaners."""
+OTHERS = {
+    "exploiter": "among three exploiters, who never clean",
+    "nd": "among three cleaners (ND)",
+}
 
 
 def trained(seed: int) -> Measurement:
@@ -36,20 +41,27 @@ def among(seed: int, others: str) -> Measurement:
     )
 
 
+def random_play(others: str) -> Measurement:
+    seating = ",".join(["random", *[others] * 3])
+    return Measurement(
+        f"snowdrift-random-{others}",
+        f"play --game snowdrift {BOARD} --seating {seating} --episodes 4000",
+    )
+
+
 def read_snowdrift(outputs: Mapping[str, Any], rows: Rows) -> Findings:
     got = {
-        "self": [outputs[together(seed).name]["team_mean"] for seed in PLANNER_SEEDS],
+        "self": [outputs[together(seed).name]["team_mean"] for seed in SEEDS],
         **{
-            others: [outputs[among(seed, others).name]["score"] for seed in PLANNER_SEEDS]
-            for others in ("exploiter", "nd")
+            others: [outputs[among(seed, others).name]["score"] for seed in SEEDS]
+            for others in OTHERS
         },
     }
-    cells = {name: over_runs(values, digits=1) for name, values in got.items()}
-    labels = {
-        "self": "four of it",
-        "exploiter": "among three exploiters, who never clean",
-        "nd": "among three cleaners (ND)",
+    by_chance = {
+        others: outputs[random_play(others).name]["seats"][0]["reward"] for others in OTHERS
     }
+    cells = {name: over_runs(values, digits=1) for name, values in got.items()}
+    labels = {"self": "four of it", **OTHERS}
     return Findings(
         f"Four HOP players get {words(cells['self'])} of at most {BEST['self']:g} each. Among "
         f"three exploiters HOP gets {words(cells['exploiter'])} of {BEST['exploiter']:g}, among "
@@ -60,8 +72,16 @@ def read_snowdrift(outputs: Mapping[str, Any], rows: Rows) -> Findings:
         ],
         {
             MAIN: {
-                "columns": ["HOP", "reward per episode", "best"],
-                "rows": [[labels[name], cells[name], f"{BEST[name]:g}"] for name in labels],
+                "columns": ["HOP", "reward per episode", "random play", "best"],
+                "rows": [
+                    [
+                        labels[name],
+                        cells[name],
+                        f"{by_chance[name]:.1f}" if name in by_chance else "",
+                        f"{BEST[name]:g}",
+                    ]
+                    for name in labels
+                ],
             }
         },
     )
@@ -72,12 +92,13 @@ EXPERIMENTS = (
         "snowdrift",
         "HOP on Snowdrift",
         "Does HOP clean where nobody else does, and leave the work to those who do it anyway?",
-        "training seeds 0 and 1",
-        15,
+        "training seeds 2 and 3",
+        25,
         (
-            *(trained(seed) for seed in PLANNER_SEEDS),
-            *(together(seed) for seed in PLANNER_SEEDS),
-            *(among(seed, others) for seed in PLANNER_SEEDS for others in ("exploiter", "nd")),
+            *(trained(seed) for seed in SEEDS),
+            *(together(seed) for seed in SEEDS),
+            *(random_play(others) for others in OTHERS),
+            *(among(seed, others) for seed in SEEDS for others in OTHERS),
         ),
         read_snowdrift,
     ),

@@ -27,8 +27,9 @@ from coplay.games.adapters.worker_game import WorkerGame
 from coplay.sweeps.space import Dimension, configured
 from coplay.training.config import TrainConfig
 from coplay.training.phases import plan_phases
+from coplay.training.play_defaults import with_defaults
 from coplay.training.preparation import records
-from coplay.training.run import make_game_of, with_defaults
+from coplay.training.run import make_game_of
 
 MOST_SECONDS = 60.0
 OF_RECORDINGS = ("recordings.", "goals.")

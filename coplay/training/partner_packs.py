@@ -23,7 +23,7 @@ import numpy as np
 from coplay.algorithms.ppo.player import PPOPlayer
 from coplay.algorithms.registry import LEARNERS
 from coplay.algorithms.rules import RuleParameters, make_rule_partner
-from coplay.core.config import from_json, to_json
+from coplay.core.config import from_json, leaves, to_json
 from coplay.core.errors import UserError, unknown
 from coplay.core.files import write_json
 from coplay.core.game import Game
@@ -37,6 +37,7 @@ from coplay.matches.population import population
 from coplay.nn.config import NetworkConfig
 from coplay.nn.networks import make_network, view_shape
 from coplay.training import checkpoints
+from coplay.training.upgrade import without_gone
 
 ABOUT = "pack.json"
 DRAWN = ("any", "each")
@@ -92,7 +93,9 @@ def _planner_like(game: Game, how: Mapping[str, Any]) -> Any:
     if name not in PLANNERS:
         raise unknown(f"learner of {where}", name, PLANNERS)
     kind, make = LEARNERS[name]
-    config: Any = from_json(kind, how.get("config"), f"{where}: config")
+    given = read_field(how, "config", dict, where)
+    given, _ = without_gone(given, {leaf.path for leaf in leaves(kind())})
+    config: Any = from_json(kind, given, f"{where}: config")
     return jax.eval_shape(lambda key: new_planner(game, config, make, key), jax.random.key(0))
 
 

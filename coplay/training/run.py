@@ -6,7 +6,6 @@ index.html   replay.html   learning_curve.png   episode.gif   began_with/
 
 import dataclasses
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -17,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from coplay.algorithms.registry import LEARNERS
-from coplay.core.config import get_field, leaves, parse_fields, with_fields
+from coplay.core.config import get_field, parse_fields, with_fields
 from coplay.core.errors import UserError, unknown
 from coplay.core.files import write_json
 from coplay.core.game import Game
@@ -33,6 +32,7 @@ from coplay.training import checkpoints
 from coplay.training.config import TrainConfig
 from coplay.training.learners import plan_learners, plan_seatings
 from coplay.training.partner_packs import is_pack, pack_checksum
+from coplay.training.play_defaults import play_fields, playing
 from coplay.training.pretrained import copy_pretrained, load_models
 from coplay.training.records import read_rows
 from coplay.training.seating import is_learner, is_run, unknown_names
@@ -426,27 +426,6 @@ def _of_seat(opened: RunEntry, game: Game, seat: int) -> tuple[Learner, Any, int
     if opened.fields:
         config = parse_fields(config, opened.fields, f"'{entry}'")
     return dataclasses.replace(learner, config=config), state, opened.run.learned_in(seat)
-
-
-def playing(config: Any) -> Any:
-    """A learner's configuration with its defaults for playing, where the run left them alone."""
-    return with_defaults(config, getattr(config, "play_defaults", {}))
-
-
-def with_defaults(config: Any, better: Mapping[str, Any]) -> Any:
-    """A configuration with other values in the fields that have their defaults."""
-    usual = {leaf.path: leaf.default for leaf in leaves(config)}
-    left = {path: value for path, value in better.items() if get_field(config, path) == usual[path]}
-    return with_fields(config, left)
-
-
-def play_fields(learner: Learner) -> list[str]:
-    """The fields that may be set for a player of a run, those of parts one by one."""
-    return [
-        leaf.path
-        for leaf in leaves(learner.config)
-        if any(f"{leaf.path}.".startswith(f"{path}.") for path in learner.play_fields)
-    ]
 
 
 def load_learners(

@@ -155,6 +155,9 @@ GONE = (
 )
 """Fields that early files of version 0.2.0 hold."""
 
+ADDED: Mapping[str, Any] = {"belief.action_rates": False, "personas.random_rates": False}
+"""Fields that earlier files lack, with the values that say what the program did then."""
+
 VALUES: Mapping[tuple[str, str], Callable[[Any], Any]] = {
     ("hop", "planner"): lambda value: {"on": "search", "off": "none"}.get(value, value),
     ("hop", "direct_om"): lambda value: "none" if value else "auto",
@@ -199,7 +202,8 @@ def without_gone(
     """A configuration without the fields of `GONE` that are not known today, and those it held.
 
     known: paths of the fields of today. What is left of `value_norm` is its only field, whether
-    values are normalised. `direct_om` became one of the sources of goals.
+    values are normalised. `direct_om` became one of the sources of goals. Fields of `ADDED` that
+    it lacks are filled in.
     """
     kept = {
         name: dict(value) if isinstance(value, Mapping) else value for name, value in data.items()
@@ -216,4 +220,9 @@ def without_gone(
     norm = kept.get("value_norm")
     if "value_norm" in known and isinstance(norm, dict) and set(norm) == {"enabled"}:
         kept["value_norm"] = norm["enabled"]
+    for path in ADDED.keys() & set(known):
+        part, _, name = path.partition(".")
+        place = kept.setdefault(part, {})
+        if isinstance(place, dict):
+            place.setdefault(name, ADDED[path])
     return kept, found

@@ -6,18 +6,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from coplay.models.personas import NO_PERSONA, PersonaConfig, PersonaSeed
+from coplay.models.personas import AVOIDED, NO_PERSONA, PREFERRED, PersonaConfig, PersonaSeed
 
 SEATS, PERSONAS, COPIES, LASTING = 4, 2, 40, 8
+SEED = PersonaSeed(jnp.full(SEATS, 7, jnp.uint32), jnp.arange(SEATS, dtype=jnp.uint32))
 
 
 def table(**fields: Any) -> np.ndarray:
     """[episode, copy, seat] of 160 episodes."""
     episode = jnp.broadcast_to(jnp.arange(160)[:, None], (160, COPIES))
-    seed = PersonaSeed(jnp.full(SEATS, 7, jnp.uint32), jnp.arange(SEATS, dtype=jnp.uint32))
     assign = PersonaConfig(episodes=LASTING, **fields).assign
     return np.asarray(
-        jax.vmap(lambda seed: assign(seed, episode, PERSONAS, SEATS), out_axes=-1)(seed)
+        jax.vmap(lambda seed: assign(seed, episode, PERSONAS, SEATS), out_axes=-1)(SEED)
     )
 
 
@@ -53,3 +53,27 @@ def test_in_the_curriculum_all_have_the_same_persona_by_turns() -> None:
     assert (lessons[1:] != lessons[:-1]).all()
     assert lessons[0].mean() == 0.5
     np.testing.assert_array_equal(who[24:], table()[24:])
+
+
+def test_random_personas_differ_in_what_they_prefer_and_avoid() -> None:
+    episode = jnp.broadcast_to(jnp.arange(160)[:, None], (160, COPIES))
+    actions = 5
+
+    def rates(**fields: Any) -> np.ndarray:
+        of_seat = PersonaConfig(episodes=LASTING, **fields).rates
+        return np.asarray(jax.vmap(lambda seed: of_seat(seed, episode, actions))(SEED))
+
+    found = rates()  # [seat, episode, copy, action]
+    blocks = found.reshape(SEATS, -1, LASTING, COPIES, actions)
+    assert (blocks == blocks[:, :, :1]).all()  # as long as the persona
+    each = blocks[:, :, 0].reshape(-1, actions)
+    even = (each == 0).all(axis=-1)
+    # Half of them are even; of the others (1/2)^5 by chance.
+    assert 0.45 < even.mean() < 0.58
+    tilted = each[~even]
+    assert set(np.unique(tilted)) == {-AVOIDED, 0.0, PREFERRED}
+    for action in range(actions):  # each action is avoided as often as preferred
+        assert 0.18 < (tilted[:, action] == -AVOIDED).mean() < 0.34
+        assert 0.18 < (tilted[:, action] == PREFERRED).mean() < 0.34
+    assert (found[0] != found[1]).any()  # seats differ
+    assert not rates(random_rates=False).any()

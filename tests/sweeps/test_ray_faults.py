@@ -217,8 +217,9 @@ def test_workers_the_driver_and_the_head_are_killed(tmp_path: Path, swept: dict[
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         # What the dead driver began is gone before somebody takes it up, or is waited for.
+        began = time.time()
         process = begin(tmp_path, "sweep", "--resume", "sweep", "--on", made.on)
-        wait_for(lambda: len(checkpoints(sweep)) > 2, process)
+        wait_for(lambda: taken_up(sweep, began), process)
         os.kill(made.head, signal.SIGKILL)
         text = said(process)
         assert process.returncode == 1, text
@@ -242,6 +243,13 @@ def words_of(process: int) -> bytes:
 
 def read_tries(sweep: Path) -> list[int]:
     return [one["tries"] for one in read_json(sweep / "sweep.json")["trials"]]
+
+
+def taken_up(sweep: Path, since: float) -> bool:
+    """Whether a command that was begun then has started a trial."""
+    file = sweep / "sweep.json"
+    states = [one["state"] for one in read_json(file)["trials"]]
+    return file.stat().st_mtime > since and "running" in states
 
 
 def training(made: Cluster) -> list[int]:

@@ -124,3 +124,14 @@ def test_a_run_of_version_0_1_plays_and_goes_on(tmp_path: Path) -> None:
     summary = coplay.train(out=folder, resume=True, steps=config.run.steps + 64)
     assert summary["steps"] > config.run.steps
     assert RunFolder(folder).read_config().learner == config.learner
+
+
+def test_fields_that_earlier_files_lack_say_what_was_done_then() -> None:
+    data = file_of("hop")
+    for path, value in upgrade.ADDED.items():
+        part, _, name = path.partition(".")
+        assert data["learner"][part].pop(name) != value  # the default of today is another
+    earlier = TrainConfig.from_json(data, "an earlier file").learner
+    assert all(get_field(earlier, path) == value for path, value in upgrade.ADDED.items())
+    data["learner"] = {}
+    assert not TrainConfig.from_json(data, "one with nothing in it").learner.belief.action_rates

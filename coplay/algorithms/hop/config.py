@@ -62,8 +62,9 @@ class HOPSearchConfig(SearchConfig):
 class HOPConfig(Config):
     """HOP: opponent modelling and planning."""
 
-    parameters: Literal["separate", "shared"] = "separate"
-    """Networks of the seats: one set for each, or one set for all."""
+    parameters: Literal["separate", "shared"] = "shared"
+    """Networks of the seats: one set for each (the paper), or one set for all, which learns from
+    what all of them played."""
     opponents: Literal["separate", "shared"] = "separate"
     """Opponent models of a seat: one per co-player, or one for all of them."""
     warm_start: str = ""
@@ -98,7 +99,7 @@ class HOPConfig(Config):
     replay: ReplayConfig = field(default_factory=ReplayConfig)
 
     run_defaults: ClassVar[dict[str, Any]] = {
-        "steps": 100_000,
+        "steps": 200_000,
         "copies": 32,
         "rollout": 32,
         "checkpoint_every": 20_000,
@@ -164,6 +165,11 @@ class HOPConfig(Config):
     def random_goal(self) -> bool:
         """Whether acting at random is a candidate beside the goals."""
         return self.belief.random_goal and self.has_goals
+
+    @property
+    def action_rates(self) -> bool:
+        """Whether the rates are learned at which co-players without a goal take their actions."""
+        return self.belief.action_rates and self.random_goal
 
     @property
     def separated(self) -> "HOPConfig":

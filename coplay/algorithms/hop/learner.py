@@ -43,7 +43,7 @@ from coplay.algorithms.hop.networks import (
     opponent_loss,
     warm_started,
 )
-from coplay.algorithms.hop.player import HOPPlayer, check_game_for_hop, goals_of
+from coplay.algorithms.hop.player import HOPPlayer, HOPRecord, check_game_for_hop, goals_of
 from coplay.core.game import Game
 from coplay.core.group import Group
 from coplay.core.numerics import masked_mean
@@ -129,8 +129,10 @@ class HOP(SetLearner):
     @property
     def _context_size(self) -> int:
         """How many numbers actor and critic see beside the ego view (`belief_context`)."""
-        goal = goal_sizes(self.settings, self.shape).features + self.settings.random_goal
-        return self.shape.personas + (self.game_seats - 1) * goal
+        settings, shape = self.settings, self.shape
+        goal = goal_sizes(settings, shape).features + settings.random_goal
+        rates = shape.actions if settings.action_rates else 0
+        return shape.personas + (self.game_seats - 1) * (goal + rates)
 
     def _empty_replay(self) -> ReplayRows:
         declared = self.settings.goals.source == "declared"
@@ -252,7 +254,8 @@ class HOP(SetLearner):
         size = (steps * copies, len(self.active), self._labelled)
         if not self._labelled:
             return jnp.zeros((*size, 0))
-        belief = jnp.moveaxis(trajectory.recorded[self.active], 1, 2)  # [time, copy, own, ...]
+        belief = trajectory.recorded[self.active].belief
+        belief = jnp.moveaxis(belief, 1, 2)  # [time, copy, own, ...]
         number = self.settings.goals.prototypes
         return shares_in_hindsight(belief, trajectory.over, number).reshape(*size, number)
 
@@ -261,17 +264,17 @@ class HOP(SetLearner):
         goals = goals_of(game, self.settings) if self.settings.has_goals else None
         none = jnp.full(trajectory.over.shape[1], NO_PERSONA)
 
-        def one(state: Any, seat: Array, belief: Array) -> Float[Array, "copy input"]:
+        def one(state: Any, seat: Array, record: HOPRecord) -> Float[Array, "copy input"]:
             ego = jax.vmap(game.ego_state, (0, None))(state, seat)
-            return belief_context(game, ego, goals, belief, none, self.shape.personas)
+            return belief_context(game, ego, goals, *record, none, self.shape.personas)
 
-        belief = trajectory.recorded[self.active]
-        if belief is None:
+        record = trajectory.recorded[self.active]
+        if record is None:
             steps, copies = trajectory.over.shape
-            belief = jnp.zeros((steps, len(self.active), copies, 0, 0))
+            record = HOPRecord(jnp.zeros((steps, len(self.active), copies, 0, 0)), None)
         seats = jnp.array(self.active)
         over_seats = jax.vmap(one, (None, 0, 0), 1)
-        return jax.vmap(over_seats, (0, None, 0))(trajectory.state, seats, belief)
+        return jax.vmap(over_seats, (0, None, 0))(trajectory.state, seats, record)
 
     # --- learning ------------------------------------------------------------------------------
 
@@ -434,7 +437,10 @@ class HOP(SetLearner):
 
     def _own(self, x: Any) -> Any:
         """[own, sample, ...] as [set, sample, ...]: a set per active seat, or one for all."""
-        return x if self.separate else jax.tree.map(lambda x: x.reshape(1, -1, *x.shape[2:]), x)
+        if self.separate:
+            return x
+        own = len(self.active)
+        return jax.tree.map(lambda x: x.reshape(1, own * x.shape[1], *x.shape[2:]), x)
 
     def _pairs(self, batch: ReplayRows, prototype: Integer[Array, "own row other"]) -> Pairs:
         """What the opponent models learn from, [set, model, sample, ...], of steps [seat, row];
@@ -443,10 +449,11 @@ class HOP(SetLearner):
         def turned(
             x: Shaped[Array, "own other row *rest"],
         ) -> Shaped[Array, "set model sample *rest"]:
+            own, other, row, *rest = x.shape
             if not self.separate:
-                x = jnp.swapaxes(x, 0, 1).reshape(1, self.game_seats - 1, -1, *x.shape[3:])
+                x = jnp.swapaxes(x, 0, 1).reshape(1, other, own * row, *rest)
             if self.config.opponents == "shared":
-                x = x.reshape(x.shape[0], 1, -1, *x.shape[3:])
+                x = x.reshape(len(x), 1, x.shape[1] * x.shape[2], *rest)
             return x
 
         mask = batch.alive & batch.labelled

@@ -14,6 +14,7 @@ from coplay.core.game import Game, State
 from coplay.core.goals import Goals
 from coplay.core.player import Candidates, Insight, Memory, Plan, Player, View
 from coplay.games.adapters.worker_game import WorkerGame
+from coplay.models import action_rates
 from coplay.models import belief as beliefs
 from coplay.models.goal_simulator import (
     GoalHypothesis,
@@ -37,11 +38,20 @@ class HOPMemory(NamedTuple):
     weights: [copy, other, habit] of the habits, see `coplay.models.belief`.
     counts: [copy, other, goal] goals realised so far in the episode.
     belief: [copy, other, goal] probabilities of the goals.
+    acted: [copy, other, action] what each did, as far as it had no goal; None: not counted.
     """
 
     weights: Float[Array, "copy other habit"]
     counts: Integer[Array, "copy other goal"]
     belief: Float[Array, "copy other goal"]
+    acted: action_rates.ActionCounts | None
+
+
+class HOPRecord(NamedTuple):
+    """What actor and critic are told of the memory (`belief_context`)."""
+
+    belief: Float[Array, "copy other goal"]
+    rates: Float[Array, "copy other action"] | None
 
 
 class HOPPlayer(Player):
@@ -70,10 +80,12 @@ class HOPPlayer(Player):
         habits = sizes.habits + self.config.random_goal
         belief = self.config.belief
         first = beliefs.first_weights(belief.prior, belief.keep, habits)
+        counted = self.config.action_rates
         return HOPMemory(
             weights=jnp.broadcast_to(first, (copies, others, habits)),
             counts=jnp.zeros((copies, others, goals), jnp.int8),
             belief=jnp.full((copies, others, goals), 1.0 / max(goals, 1)),
+            acted=action_rates.no_counts((copies, others, self.shape.actions)) if counted else None,
         )
 
     def goals(self, game: Game) -> Goals:
@@ -121,8 +133,9 @@ class HOPPlayer(Player):
             logits = self.actor(self.situation(game, view, memory, persona))
         else:
             plan, logits = self.plan(game, key, view, memory, persona)
-        # The random persona.
-        logits = jnp.where((persona == self.shape.personas)[:, None], 0.0, logits)
+        if self.learning:
+            at_random = config.personas.rates(self.persona_seed, view.episode, logits.shape[-1])
+            logits = jnp.where((persona == self.shape.personas)[:, None], at_random, logits)
         # The best of a mixture is no safer than any action.
         if self.greedy and not (config.planner == "search" and config.search.others == "worst"):
             logits = categorical.greedy(logits, view.observation.legal)
@@ -131,11 +144,13 @@ class HOPPlayer(Player):
     def situation(
         self, game: Game, view: View, memory: Memory, persona: Int[Array, " copy"]
     ) -> Float[Array, "copy input"]:
-        """What the actor sees: the ego view, the own persona, and the mean of the features of the
-        others' goals by the beliefs."""
+        """What the actor sees: the ego view, the own persona, and what is believed of the others
+        (`belief_context`)."""
         goals = self.goals(game) if self.config.has_goals else None
-        belief = jnp.zeros((*view.time.shape, 0, 0)) if goals is None else memory.belief
-        context = belief_context(game, view.state, goals, belief, persona, self.shape.personas)
+        belief, rates = self.record(memory) or (jnp.zeros((*view.time.shape, 0, 0)), None)
+        context = belief_context(
+            game, view.state, goals, belief, rates, persona, self.shape.personas
+        )
         return flatten(view.observation, context)
 
     def plan(
@@ -154,10 +169,11 @@ class HOPPlayer(Player):
         seeds = jax.random.bits(seed_key, (trees * copies,), jnp.uint32)
         state = for_each_draw(view.state, trees)
         hypothesis: Any = ()
+        rates = None
         habits = belief = jnp.zeros((trees * copies, self.game_seats - 1, 0))
         if config.has_goals:
-            belief, counts, habits = for_each_draw(
-                (memory.belief, memory.counts, self.habits(memory)), trees
+            belief, counts, habits, rates = for_each_draw(
+                (memory.belief, memory.counts, self.habits(memory), rates_of(memory)), trees
             )
             uniform = jax.random.uniform(goal_key, (belief.shape[0] * belief.shape[1],))
             hypothesis = GoalHypothesis(
@@ -169,6 +185,7 @@ class HOPPlayer(Player):
             self.opponents,
             habits,
             belief,
+            rates,
             persona=for_each_draw(persona, trees),
             personas=self.shape.personas,
             goals=self.goals(game) if config.has_goals else None,
@@ -197,12 +214,15 @@ class HOPPlayer(Player):
         goals = self.goals(game)
         action = jax.vmap(game.last_actions)(after)[:, 1:].astype(jnp.int32)
         alive = jax.vmap(game.alive)(view.state)[:, 1:]
-        belief = memory.belief
+        belief, acted = memory.belief, memory.acted
         if config.belief.intra:
-            likelihood = self.likelihood(game, view.state, action)
+            likelihood = self.likelihood(game, view.state, action, rates_of(memory))
             prior = self.prior(game, view.state, memory)
             updated = beliefs.after_action(belief, likelihood, config.belief.goal_change, prior)
             belief = jnp.where(alive[..., None], updated, belief)
+        if acted is not None:
+            legal = jax.vmap(game.observe)(view.state).legal[:, 1:]
+            acted = action_rates.with_action(acted, action, legal, belief[..., -1] * alive)
         realised = jax.vmap(goals.realised)(view.state, after)[:, 1:]
         kinds = jnp.arange(belief.shape[-1])
         counts = memory.counts + (realised[..., None] == kinds).astype(jnp.int8)
@@ -219,11 +239,14 @@ class HOPPlayer(Player):
             chance = jnp.where(over[:, None], belief[..., -1], 0.0) if config.random_goal else 0.0
             weights = beliefs.with_episode(config.belief.keep, weights, shown, chance)
         counts = jnp.where(over[:, None, None], 0, counts).astype(jnp.int8)
-        return HOPMemory(weights, counts, belief)
+        # Like habits, what is known of actions fades from episode to episode.
+        kept = jnp.where(over, config.belief.keep if config.belief.inter else 0.0, 1.0)
+        acted = jax.tree.map(lambda x: x * kept[:, None, None], acted)
+        return HOPMemory(weights, counts, belief, acted)
 
-    def record(self, memory: Memory) -> Float[Array, "copy other goal"] | None:
+    def record(self, memory: Memory) -> HOPRecord | None:
         """What is believed of the co-players."""
-        return memory.belief if self.config.has_goals else None
+        return HOPRecord(memory.belief, rates_of(memory)) if self.config.has_goals else None
 
     def insight(self, game: Game, view: View, memory: Memory) -> Insight:
         """Beliefs about goals, and the actions that the models predict, weighted by the beliefs."""
@@ -231,7 +254,7 @@ class HOPPlayer(Player):
         if not self.config.has_goals:
             none = jnp.zeros((*seen.legal.shape[:2], 0))
             return Insight(None, jnp.exp(predict_others(self.opponents, seen, none)))
-        log_probs = self.predicted(game, view.state)
+        log_probs = self.predicted(game, view.state, rates_of(memory))
         action = jnp.sum(memory.belief[..., None] * jnp.exp(log_probs), axis=2)
         declared = self.config.goals.source == "declared"
         return Insight(memory.belief[..., : self.shape.goals] if declared else None, action)
@@ -241,7 +264,7 @@ class HOPPlayer(Player):
     ) -> tuple[Float[Array, "copy action"], Memory, Insight]:
         logits, memory, plan = self.decide(game, key, view, memory)
         insight = self.insight(game, view, memory)._replace(
-            belief=self.record(memory),
+            belief=memory.belief if self.config.has_goals else None,
             value=self.critic(self.situation(game, view, memory, self.persona(view)))[..., 0],
             plan=plan,
         )
@@ -250,23 +273,37 @@ class HOPPlayer(Player):
     def candidates(self, game: Game) -> Candidates | None:
         return Candidates(self.goals(game).names) if self.config.has_goals else None
 
-    def predicted(self, game: Game, state: State) -> Float[Array, "copy other goal action"]:
-        """Log-probabilities of the actions of each co-player in `state`, for each of its goals."""
+    def predicted(
+        self, game: Game, state: State, rates: Float[Array, "copy other action"] | None
+    ) -> Float[Array, "copy other goal action"]:
+        """Log-probabilities of the actions of each co-player in `state`, for each of its goals;
+        rates: of co-players without one."""
         seen = jax.tree.map(lambda x: x[:, 1:], jax.vmap(game.observe)(state))
         goals = goals_without_random(game, self.config)
         features = jax.vmap(goals.features)(state)[:, 1:]  # [copy, other, goal, feature]
         log_probs = jax.vmap(
             lambda goal: predict_others(self.opponents, seen, goal), in_axes=2, out_axes=2
         )(features)
-        return with_random_goal(log_probs, seen.legal) if self.config.random_goal else log_probs
+        if not self.config.random_goal:
+            return log_probs
+        return with_random_goal(log_probs, seen.legal, rates)
 
     def likelihood(
-        self, game: Game, state: State, action: Int[Array, "copy other"]
+        self,
+        game: Game,
+        state: State,
+        action: Int[Array, "copy other"],
+        rates: Float[Array, "copy other action"] | None,
     ) -> Float[Array, "copy other goal"]:
         """Log-probability of each co-player's action in `state`, for every goal it may have."""
-        log_probs = self.predicted(game, state)
+        log_probs = self.predicted(game, state, rates)
         taken = jnp.broadcast_to(action[..., None], log_probs.shape[:-1])
         return categorical.take(log_probs, taken)
+
+
+def rates_of(memory: HOPMemory) -> Float[Array, "copy other action"] | None:
+    """The `log_rates` at which co-players without a goal act; None: they were not counted."""
+    return None if memory.acted is None else action_rates.log_rates(memory.acted)
 
 
 def goals_of(game: Game, config: HOPConfig) -> Goals:

@@ -34,7 +34,8 @@ from coplay.games.adapters.worker_game import WorkerGame
 from coplay.matches.rollout import Table, new_table, rollout, seat_views
 from coplay.training.config import TrainConfig
 from coplay.training.phases import plan_phases
-from coplay.training.run import make_game_of, with_defaults
+from coplay.training.play_defaults import with_defaults
+from coplay.training.run import make_game_of
 from coplay.training.trainer import Watcher
 
 STAGES = {

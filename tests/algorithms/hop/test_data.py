@@ -5,7 +5,7 @@ import numpy as np
 
 from coplay.algorithms.hop.config import HOPConfig, HOPSearchConfig
 from coplay.algorithms.hop.data import ReplayRows, draw_rows, equal_shares, picked
-from coplay.training.run import playing
+from coplay.training.play_defaults import playing
 
 ROWS, SEATS, DRIVES, FILLED = 400, 3, 2, 300
 

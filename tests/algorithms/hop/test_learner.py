@@ -99,8 +99,9 @@ def test_declared_data_change_what_is_learned() -> None:
 
 def by_hand(
     hop: HOP, trajectory: Trajectory, copy: int, seat: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Weights, counts and belief about one co-player after a rollout, one step at a time."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Weights, counts and belief about one co-player after a rollout, one step at a time; and how
+    often it took each action without a goal, and how often it would have at rate 1."""
     config, me = hop.config.belief, hop.active[0]
     offset = (seat - me) % SEATS - 1
     row = offset if hop.config.opponents == "separate" else 0
@@ -111,8 +112,8 @@ def by_hand(
     chances = np.stack([p[np.arange(STEPS), last[:, copy, seat]] for p in probs], axis=1)
     n = 2
     if config.random_goal:
-        n, even = 3, 1 / np.asarray(seen.legal).sum(-1, keepdims=True)
-        chances = np.concatenate([chances, even], axis=1)
+        n, chances = 3, np.concatenate([chances, np.ones((STEPS, 1))], axis=1)
+    taken, expected = np.zeros(ACTIONS), np.zeros(ACTIONS)
     weights = np.full(n, 0.0 if config.prior == "dirichlet" else 1 / n / (1 - config.keep))
     counts, belief = np.zeros(n), np.full(n, 1 / n)
     for t in range(STEPS):
@@ -130,9 +131,16 @@ def by_hand(
 
         if before.time == 0 or not config.intra:
             belief = prior(before)
+        legal, action = np.asarray(seen.legal[t]), last[t, copy, seat]
+        if config.random_goal:
+            rates = (taken + 1) / (expected + 1) * legal if config.action_rates else legal
+            chances[t, 2] = rates[action] / rates.sum()
         if config.intra and before.alive[seat]:
             belief = belief * chances[t] / (belief * chances[t]).sum()
             belief = (1 - config.goal_change) * belief + config.goal_change * prior(before)
+        if config.random_goal and before.alive[seat]:
+            taken[action] += belief[2]
+            expected += belief[2] * legal / rates.sum()
         if before.alive[seat] and not after.alive[seat]:
             counts[0 if after.last[seat] == HUNT_STAG else 1] += 1
             new = prior(after)
@@ -142,13 +150,15 @@ def by_hand(
             ruled = belief * (prior(after) > 0)
             belief = ruled / ruled.sum() if ruled.sum() > 0 else prior(after)
         if trajectory.over[t, copy]:
+            kept = config.keep if config.inter else 0.0
+            taken, expected = kept * taken, kept * expected
             if config.inter:
-                chance = belief[2] if config.random_goal else 0.0
-                shown = counts * (1 - chance)
-                shown[-1] += chance
+                unaimed = belief[2] if config.random_goal else 0.0
+                shown = counts * (1 - unaimed)
+                shown[-1] += unaimed
                 weights = (1 - (1 - config.keep) * shown.sum()) * weights + shown
             counts = np.zeros(n)
-    return weights, counts, belief
+    return weights, counts, belief, taken, expected
 
 
 @pytest.mark.parametrize(
@@ -165,7 +175,12 @@ def by_hand(
             marks=pytest.mark.slow,
         ),
         pytest.param(
-            {"belief.intra": False, "belief.inter": False, "belief.goal_change": 0.0},
+            {
+                "belief.intra": False,
+                "belief.inter": False,
+                "belief.goal_change": 0.0,
+                "belief.action_rates": False,
+            },
             marks=pytest.mark.slow,
         ),
     ],
@@ -179,10 +194,13 @@ def test_beliefs_as_worked_out_by_hand(fields: dict[str, Any]) -> None:
     for copy in range(COPIES):
         for other in range(SEATS - 1):
             seat = (hop.active[0] + 1 + other) % SEATS
-            weights, counts, belief = by_hand(hop, trajectory, copy, seat)
+            weights, counts, belief, *acted = by_hand(hop, trajectory, copy, seat)
             np.testing.assert_allclose(memory.weights[copy, other], weights, rtol=1e-4)
             np.testing.assert_array_equal(memory.counts[copy, other], counts)
             np.testing.assert_allclose(memory.belief[copy, other], belief, atol=1e-4)
+            if memory.acted is not None:
+                for found, counted in zip(memory.acted, acted, strict=True):
+                    np.testing.assert_allclose(found[copy, other], counted, atol=1e-3)
     if not hop.config.belief.inter:
         assert (memory.weights == 0).all()
 
@@ -196,7 +214,7 @@ def test_a_belief_becomes_sure_of_a_hare_hunter_and_its_habit_is_remembered() ->
     class Exact(HOPPlayer):
         """The likelihoods are those of NS and NH themselves."""
 
-        def likelihood(self, game: Any, state: Any, action: Any) -> Any:
+        def likelihood(self, game: Any, state: Any, action: Any, rates: Any) -> Any:
             ego = jax.vmap(game.ego_state, (0, None))(state, 1)
             probs = [jax.vmap(game.scripted[name], (None, 0))(game, ego) for name in ("ns", "nh")]
             stacked = jnp.stack(probs, axis=1)[:, None]  # [copy, other, goal, action]

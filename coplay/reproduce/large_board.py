@@ -1,0 +1,85 @@
+"""Does HOP adapt on a large board, where prey is far away?"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from coplay.reproduce.experiment import MAIN, Experiment, Findings, Measurement, over_runs, words
+from coplay.reproduce.self_play import BEST, Rows
+
+SEEDS = (2, 3)
+BOARD = "--game.height 8 --game.width 8"
+SETS = {
+    "nh": ("nh,nh,nh", "3 hare hunters"),
+    "mixed": ("ns,nh,random", "a stag hunter, a hare hunter, a random player"),
+}
+"""Short name -> the co-players, and what they are called in tables."""
+
+
+def trained(seed: int, walls: int = 0) -> Measurement:
+    name = f"large-{'walls-' if walls else ''}s{seed}"
+    more = f" --game.walls {walls}" if walls else ""
+    return Measurement(
+        name,
+        f"train hop --game stag-hunt {BOARD}{more} --seed {seed} --episodes 200 --no-pictures "
+        f"--out runs/{name}",
+    )
+
+
+def among(seed: int, co_players: str) -> Measurement:
+    name = f"large-{co_players}-s{seed}"
+    return Measurement(
+        name,
+        f"adapt runs/large-s{seed} --against {SETS[co_players][0]} --seeds 1 --best.seeds 1 "
+        f"--out runs/{name}",
+    )
+
+
+WALLS = 5
+
+
+def read_large(outputs: Mapping[str, Any], rows: Rows) -> Findings:
+    def team(walls: int = 0) -> dict[str, Any]:
+        return over_runs([outputs[trained(seed, walls).name]["team_mean"] for seed in SEEDS], 2)
+
+    scores = {
+        name: over_runs([outputs[among(seed, name).name]["normalised"] for seed in SEEDS], 2)
+        for name in SETS
+    }
+    return Findings(
+        f"Four HOP players get {words(team())} of at most {BEST:g}, with {WALLS} pieces of wall "
+        f"{words(team(WALLS))}. Among three hare hunters HOP gets {words(scores['nh'])}, in mixed "
+        f"company {words(scores['mixed'])}, where random play is 0 and a best response is 1.",
+        [
+            ["4 HOP on 8x8 Stag Hunt: team mean, at most 3", team()],
+            ["HOP on 8x8 Stag Hunt, among 3 hare hunters: score", scores["nh"]],
+        ],
+        {
+            MAIN: {
+                "columns": ["HOP on 8x8", "figure", "best"],
+                "rows": [
+                    ["four of it: team mean", team(), f"{BEST:g}"],
+                    [f"the same with {WALLS} pieces of wall", team(WALLS), f"{BEST:g}"],
+                    *(
+                        [f"among {title}: score", scores[name], "1"]
+                        for name, (_, title) in SETS.items()
+                    ),
+                ],
+            }
+        },
+    )
+
+
+EXPERIMENTS = (
+    Experiment(
+        "hop-large-board",
+        "HOP on the large board",
+        "Does HOP cooperate and adapt on the 8x8 board?",
+        f"training seeds {SEEDS[0]} and {SEEDS[1]}",
+        45,
+        (
+            *(step for seed in SEEDS for step in (trained(seed), trained(seed, WALLS))),
+            *(among(seed, name) for name in SETS for seed in SEEDS),
+        ),
+        read_large,
+    ),
+)
