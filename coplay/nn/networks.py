@@ -32,6 +32,7 @@ class ViewShape(eqx.Module):
     moves, and features begin with what everybody did last.
     full_view: a player may use the state of the game, with its own seat first, and it tells what
     everybody did last.
+    alike: all seats of the game are alike.
 
         shape: coplay.ViewShape  # a field of every learner
         inputs = math.prod(self.shape.planes) + self.shape.features
@@ -49,6 +50,7 @@ class ViewShape(eqx.Module):
     plane_type: str = eqx.field(static=True, default="bool")
     on_grid: bool = eqx.field(static=True, default=False)
     full_view: bool = eqx.field(static=True, default=True)
+    alike: bool = eqx.field(static=True, default=True)
 
 
 class Network(eqx.Module):
@@ -179,6 +181,7 @@ def view_shape(game: Game) -> ViewShape:
         plane_type=str(views.planes.dtype),
         on_grid=game.on_grid and game.seat_planes == 1 and game.seat_features == game.actions,
         full_view=game.full_view and game.symmetric and game.tells(game.last_actions),
+        alike=game.symmetric,
     )
     if not game.view_is_global:
         global_state = jax.eval_shape(lambda key: game.global_state(game.reset(key)), key)

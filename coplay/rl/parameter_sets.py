@@ -1,8 +1,8 @@
 """Parameter sets: one for all seats of a learner, or one for each; what follows from that.
 
 Learners with sets have the fields of `Learner`, `parameters` in their configuration ("separate" is
-one set for each seat), and states whose arrays have a leading [parameter set] axis, among them
-`identity` [set, seat of the game, ...].
+one set for each seat; "auto" hangs on the game), and states whose arrays have a leading
+[parameter set] axis, among them `identity` [set, seat of the game, ...].
 """
 
 import dataclasses
@@ -23,9 +23,10 @@ Kind = TypeVar("Kind", bound=Learner)
 T = TypeVar("T")
 
 
-def separate(learner: Learner) -> bool:
-    """Whether every seat has a set of its own."""
-    return learner.config.parameters == "separate"
+def separate(learner: Any) -> bool:
+    """Whether every seat of a learner with sets has one of its own; `auto`: unless all seats of the game are alike."""
+    parameters = learner.config.parameters
+    return parameters == "separate" or (parameters == "auto" and not learner.shape.alike)
 
 
 def set_keys(

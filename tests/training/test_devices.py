@@ -145,7 +145,7 @@ join(sys.argv[1], 2, int(sys.argv[2]))
 config = make_config("ppo", "matrix:stag-hunt", {}, {"devices": 2})
 devices = Devices(config.run, make_game_of(config))
 shared = devices._put(np.arange(4.0), devices._on(PartitionSpec(devices.axis)))
-time.sleep(40 * int(sys.argv[2]))
+time.sleep(100 * int(sys.argv[2]))
 print(devices.here(shared).sum())
 """
 

@@ -62,9 +62,9 @@ class HOPSearchConfig(SearchConfig):
 class HOPConfig(Config):
     """HOP: opponent modelling and planning."""
 
-    parameters: Literal["separate", "shared"] = "shared"
-    """Networks of the seats: one set for each (the paper), or one set for all, which learns from
-    what all of them played."""
+    parameters: Literal["auto", "separate", "shared"] = "auto"
+    """Networks of the seats: one set for each (the paper); or one set for all, which learns from
+    what all of them played. auto: shared if all seats of the game are alike, else separate."""
     opponents: Literal["separate", "shared"] = "separate"
     """Opponent models of a seat: one per co-player, or one for all of them."""
     warm_start: str = ""

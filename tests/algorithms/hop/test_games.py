@@ -191,7 +191,10 @@ def test_prototypes_tell_apart_players_that_differ() -> None:
             table, played = rollout(game, groups, table, key, 20, streams)
             data = learner.training_data(game, played)
             state, _ = learner.update(key, state, data, jnp.float32(0.0))
-            return (state, table), (played.recorded[(0,)][-1, 0, :, 0, 0], played.action[..., 1])
+            return (state, table), (
+                played.recorded[(0,)].belief[-1, 0, :, 0, 0],
+                played.action[..., 1],
+            )
 
         return jax.lax.scan(one, (state, table), jax.random.split(key, 60))[1]
 

@@ -459,7 +459,7 @@ def test_a_run_resumes_exactly_and_its_player_plays_with_or_without_search(tmp_p
 def test_a_run_starts_from_ppo(tmp_path: Path) -> None:
     fields = RUN | {"minibatches": 1, "network.kind": "centred", "network.hidden": (8,)}
     coplay.train("ppo", out=tmp_path / "ppo", steps=32, **fields, pictures=False)
-    hop = learner((0, 1, 2), {"warm_start": str(tmp_path / "ppo")})
+    hop = learner((0, 1, 2), {"warm_start": str(tmp_path / "ppo"), "parameters": "separate"})
     parts = load_parts(hop.config, GAME)
     state = jax.jit(lambda: hop.init(jax.random.key(0), jnp.arange(SEATS), parts))()
     ppo = learned(tmp_path / "ppo")[0]
@@ -475,3 +475,13 @@ def test_a_run_starts_from_ppo(tmp_path: Path) -> None:
             jax.eval_shape(
                 lambda other=other: other.init(jax.random.key(0), jnp.arange(SEATS), parts)
             )
+
+
+def test_seats_share_networks_where_they_are_alike() -> None:
+    hop = learner((0, 1, 2), {})
+    assert not hop.separate and len(hop.set_rows) == 1
+    unlike = dataclasses.replace(hop, shape=dataclasses.replace(hop.shape, alike=False))
+    assert unlike.separate and list(unlike.set_rows) == [0, 1, 2]
+    assert not dataclasses.replace(
+        unlike, config=with_fields(unlike.config, {"parameters": "shared"})
+    ).separate
