@@ -24,7 +24,8 @@ T = TypeVar("T")
 
 
 def separate(learner: Any) -> bool:
-    """Whether every seat of a learner with sets has one of its own; `auto`: unless all seats of the game are alike."""
+    """Whether every seat of a learner with sets has one of its own; `auto`: unless all seats of
+    the game are alike."""
     parameters = learner.config.parameters
     return parameters == "separate" or (parameters == "auto" and not learner.shape.alike)
 
