@@ -1,14 +1,16 @@
 """What a sweep costs beside a plain loop of two processes over the same short runs.
 
 `python benchmarks/sweep_overhead.py` runs 16 settings by `coplay sweep --on local:2` and by two
-loops of `coplay train`, in turns, on a quiet machine. Compiled programs are in the cache from
-before for both. It also says how long the first training of a program compiles, and the next one
+loops of `coplay train`, in turns, on a quiet machine. Beside other work the ratio of processor time
+says more than that of time by the clock. Compiled programs are in the cache from before for both.
+It also says how long the first training of a program compiles, and the next one
 with another seed. With `--ray` it times Ray's own start instead, if Ray is installed.
 """
 
 import argparse
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -22,6 +24,7 @@ SMALL = [
     *("ppo", "--game", "matrix:stag-hunt", "--network.hidden", "4", "--copies", "16"),
     *("--rollout", "16", "--steps", "1024", "--episodes", "10", "--no-pictures"),
 ]
+KINDS = ("clock", "processor")
 FIELD = "optimiser.learning-rate"
 VARIABLES = {
     **{"PJRT_NPROC": "1", "OMP_NUM_THREADS": "1"},
@@ -40,29 +43,29 @@ def coplay(folder: Path, *arguments: str, alone: bool = False) -> None:
     )
 
 
-def by_sweep(folder: Path) -> float:
-    began = time.perf_counter()
+def by_sweep(folder: Path) -> None:
     vary = f"{FIELD}={','.join(RATES)}"
     own = ["--vary", vary, "--on", "local:2", "--no-audit", "--no-measure", "--confirm", "0"]
     coplay(folder, "sweep", *SMALL, *own, "--out", "sweep")
-    return time.perf_counter() - began
 
 
-def by_loops(folder: Path) -> float:
-    began = time.perf_counter()
-
+def by_loops(folder: Path) -> None:
     def one(number: int) -> None:
         rate = [f"--{FIELD}", RATES[number], "--out", f"run-{number}"]
         coplay(folder, "train", *SMALL, *rate, "--json", alone=True)
 
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(one, range(len(RATES))))
-    return time.perf_counter() - began
 
 
-def timed(way) -> float:
+def timed(way) -> tuple[float, float]:
+    """Seconds by the clock, and of the processor with all processes below this one."""
     with tempfile.TemporaryDirectory() as folder:
-        return way(Path(folder))
+        clock, used = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+        way(Path(folder))
+        now = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu = now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
+        return time.perf_counter() - clock, cpu
 
 
 def compiling() -> list[float]:
@@ -116,13 +119,14 @@ def main() -> None:
     for turn in range(given.turns):
         order = (by_sweep, by_loops) if turn % 2 else (by_loops, by_sweep)
         seconds = {way: timed(way) for way in order}
-        ratios.append(seconds[by_sweep] / seconds[by_loops])
-        print(
-            f"sweep {seconds[by_sweep]:.1f} s, loops {seconds[by_loops]:.1f} s, "
-            f"ratio {ratios[-1]:.3f}",
-            flush=True,
-        )
-    print(f"median ratio of {given.turns} turns: {statistics.median(ratios):.3f}")
+        pairs = list(zip(seconds[by_sweep], seconds[by_loops], strict=True))
+        ratios.append([mine / theirs for mine, theirs in pairs])
+        for kind, (mine, theirs), ratio in zip(KINDS, pairs, ratios[-1], strict=True):
+            print(
+                f"{kind}: sweep {mine:.1f} s, loops {theirs:.1f} s, ratio {ratio:.3f}", flush=True
+            )
+    for kind, ratio in zip(KINDS, map(statistics.median, zip(*ratios, strict=True)), strict=True):
+        print(f"{kind}: median ratio of {given.turns} turns: {ratio:.3f}")
 
 
 if __name__ == "__main__":

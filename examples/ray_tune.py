@@ -10,4 +10,4 @@ tuner = tune.Tuner(
     tune_config=tune.TuneConfig(metric="team_mean", mode="max"),
 )
 best = tuner.fit().get_best_result()
-print(best.config, best.metrics["team_mean"])
+print(best.config, best.metrics)

@@ -96,6 +96,11 @@ WHAT_TO_DO = {
 MEMORY = "not enough memory: fewer --copies, a shorter --rollout or fewer --seeds need less"
 
 
+def why_stopped(error: BaseException) -> str | None:
+    """Why work ended that can be taken up, in a sentence; None: it cannot, or is at fault."""
+    return str(error) if isinstance(error, RunStopped) else system_error(error)
+
+
 def system_error(error: BaseException) -> str | None:
     """What the system refused, in a sentence; None: the error is of another kind."""
     if isinstance(error, MemoryError):

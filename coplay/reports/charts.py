@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
@@ -31,6 +32,24 @@ def colour(index: int) -> str:
 def dash(index: int) -> str:
     """How a curve is dashed, so that one that lies on another can be seen."""
     return DASHES[index % len(DASHES)]
+
+
+def contrast(one: Any, other: Any) -> float:
+    """How well two colours can be told apart: 1 to 21, as the WCAG define it."""
+
+    def light(colour: Any) -> float:
+        parts = [
+            x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in to_rgb(colour)
+        ]
+        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2] + 0.05
+
+    first, second = light(one), light(other)
+    return max(first, second) / min(first, second)
+
+
+def ink_on(ground: Any) -> str:
+    """The colour of letters that are read best on a ground."""
+    return max((INK, "#FFFFFF"), key=lambda ink: contrast(ink, ground))
 
 
 def new_figure(width: float, height: float, roomy: bool = False) -> Figure:

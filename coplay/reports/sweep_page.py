@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
+from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
@@ -26,6 +27,8 @@ POINTS = 200
 """Points of a curve."""
 FEW = 12
 """Values of a field that a map shows as rows or columns; more are drawn as points."""
+BY_WORTH = ListedColormap(colormaps["viridis_r"](np.linspace(0.42, 1, 256)), name="by worth")
+"""From the worst to the best, which is dark; the worst is seen on white, too."""
 MOST_MAPS = 15
 
 
@@ -212,10 +215,9 @@ def draw_parallel(state: SweepState, done: Sequence[Trial]) -> Figure:
     objective, ticks = _scaled(values, False)
     figure, (axes,) = charts.panels(1, width=max(6.0, 2.2 * (len(paths) + 1)), height=4.4)
     axes.grid(visible=False)
-    colours = colormaps["viridis_r"]
     for index in np.argsort(shade):  # the best above the others
         heights = [places[column][0][index] for column in range(len(paths))] + [objective[index]]
-        axes.plot(range(len(paths) + 1), heights, color=colours(shade[index]), linewidth=1.6)
+        axes.plot(range(len(paths) + 1), heights, color=BY_WORTH(shade[index]), linewidth=1.6)
     for column, (_, marks) in enumerate([*places, (objective, ticks)]):
         axes.axvline(column, color=FAINT_INK, linewidth=1)
         for height, text in marks:
@@ -272,7 +274,6 @@ def draw_map(state: SweepState, done: Sequence[Trial], one: str, other: str) -> 
     rows, columns = (_known(state, done, path) for path in (one, other))
     figure, (axes,) = charts.panels(1, width=6.4, height=4.4)
     axes.grid(visible=False)
-    colours = "viridis" if state.sweep.minimise else "viridis_r"  # dark is better
     if len(rows) <= FEW and len(columns) <= FEW:
         cells = np.full((len(rows), len(columns)), np.nan)
         for (i, row), (j, column) in itertools.product(enumerate(rows), enumerate(columns)):
@@ -284,11 +285,11 @@ def draw_map(state: SweepState, done: Sequence[Trial], one: str, other: str) -> 
             ]
             if mine:
                 cells[i, j] = np.mean(np.array(mine, float))
-        drawn = axes.imshow(cells, cmap=colours, aspect="auto", origin="lower")
-        middle = (np.nanmin(cells) + np.nanmax(cells)) / 2
+        whole = "viridis" if state.sweep.minimise else "viridis_r"  # dark is better
+        drawn = axes.imshow(cells, cmap=whole, aspect="auto", origin="lower")
         for (i, j), value in np.ndenumerate(cells):
             if np.isfinite(value):
-                ink = "white" if (value < middle) == state.sweep.minimise else INK
+                ink = charts.ink_on(drawn.to_rgba(value))
                 axes.annotate(f"{value:.3g}", (j, i), ha="center", va="center", color=ink)
         axes.set_yticks(range(len(rows)), rows)
         axes.set_xticks(range(len(columns)), columns)
@@ -297,6 +298,7 @@ def draw_map(state: SweepState, done: Sequence[Trial], one: str, other: str) -> 
         heights, row_marks = _axis(state, done, one)
         places, column_marks = _axis(state, done, other)
         values = np.array([trial.value for trial in done], float)
+        colours = BY_WORTH.reversed() if state.sweep.minimise else BY_WORTH
         points = axes.scatter(places, heights, c=values, cmap=colours, s=60)
         axes.set_yticks(*map(list, zip(*row_marks, strict=True)))
         axes.set_xticks(*map(list, zip(*column_marks, strict=True)))

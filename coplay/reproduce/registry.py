@@ -8,6 +8,7 @@ from coplay.reproduce import (
     parts,
     play,
     self_play,
+    settings,
     snowdrift,
     speed,
     teams,
@@ -18,6 +19,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
     for module in (
         self_play,
+        settings,
         adaptation,
         snowdrift,
         large_board,

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from coplay.core.errors import Interrupted, RunStopped, UserError
-from coplay.core.lock import Lock
+from coplay.core.errors import Interrupted, RunStopped, UserError, why_stopped
+from coplay.core.lock import LOCK, Lock
 from coplay.sweeps.config import SweepConfig
 from coplay.sweeps.jobs import workers_for
 from coplay.sweeps.workers import BREAK, LOSSES, TRIES, Job, Workers, tail
@@ -31,6 +31,7 @@ def do_parts(
     jobs: makes them, once `home` is there. is_done: by an earlier call. what: they are, for what is
     said. needs_disk: they read folders of this machine.
     """
+    fresh, begun = not home.exists(), False
     lock = Lock(home)
     workers: Workers | None = None
     try:
@@ -42,19 +43,30 @@ def do_parts(
                 "no --files returned"
             )
         say(f"{len(made)} {what}, {min(workers.slots, len(made))} at a time")
+        begun = True
         run_jobs(workers, [job for job in made if not is_done(job)], say)
         finish(made)
     except KeyboardInterrupt:
         say("stopping: the runs save what they have")
         raise Interrupted("stopped; the same command goes on where it was") from None
-    except BaseException:
-        lock.release(discard=True)
-        raise
+    except Exception as error:
+        if (why := why_stopped(error)) is None:
+            raise
+        raise RunStopped(f"{why}\nThe same command goes on where it was") from error
     finally:
         if workers is not None:
             workers.close()
-        lock.release()
+        if fresh and not begun:
+            empty(home)
+        lock.release(discard=True)
     shutil.rmtree(home)
+
+
+def empty(folder: Path) -> None:
+    """Remove what jobs that were never begun left in a folder, but its lock."""
+    for one in folder.iterdir():
+        if one.name != LOCK:
+            shutil.rmtree(one) if one.is_dir() else one.unlink()
 
 
 def run_jobs(workers: Workers, jobs: list[Job], say: Callable[[str], None]) -> None:
@@ -78,10 +90,7 @@ def run_jobs(workers: Workers, jobs: list[Job], say: Callable[[str], None]) -> N
             counted = lost if one.lost else failed
             counted[job.name] = counted.get(job.name, 0) + 1
             if one.code == 2 or counted[job.name] >= (LOSSES if one.lost else TRIES):
-                raise RunStopped(
-                    f"{job.name} failed: {one.words or tail(job.log)}\nThe same command goes on "
-                    "where it was"
-                )
+                raise RunStopped(f"{job.name} failed: {one.words or tail(job.log)}")
             say(f"{job.name}: {'its machine is lost' if one.lost else 'it failed'}; once more")
             waiting.insert(0, job)
         time.sleep(BREAK)

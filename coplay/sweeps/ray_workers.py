@@ -17,15 +17,19 @@ import tempfile
 import threading
 import time
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from coplay.core.errors import RunStopped, UserError, how_to_install
+from coplay.core.files import make_folder
 from coplay.core.lock import is_held
 from coplay.sweeps.workers import (
     PATIENCE,
     Ended,
     Job,
+    end_of,
     environment,
     launch,
     next_arguments,
@@ -37,10 +41,16 @@ CARRIED = ("XLA_FLAGS", "JAX_PLATFORMS", "COPLAY_CACHE")
 """Variables of the driver's environment that runs on other nodes have, too."""
 HERE = "127.0.0.1"
 """Where Ray listens if it is started for this command alone."""
+LOG = 2**20
+"""Bytes of a log that are returned at most."""
 LOOK = 2.0
 """Seconds between two looks at a run whose files are returned."""
 ANSWER = 30.0
 """Seconds that a cluster has to answer."""
+LOOKING = 120.0
+"""Seconds that nodes have to say whether they see a folder: each first starts a process."""
+ONE_TRY = "RAY_gcs_server_port_wait_time_s"
+"""How often Ray looks for a cluster, else twenty times. A look without an answer takes 40 s."""
 ASK = 5.0
 """Seconds between two looks whether the head is there."""
 SILENT = 3
@@ -56,6 +66,17 @@ def import_ray() -> Any:
     except ModuleNotFoundError as error:
         raise UserError(f"--on ray needs Ray: {how_to_install('ray')}") from error
     return ray
+
+
+class Look(NamedTuple):
+    """What an actor says of its run. code: its exit code; None: it runs. words: the end of its log,
+    if it failed. packed: the run, if its files are returned and it has a new checkpoint. log: what
+    it printed, if its files are returned and it has ended."""
+
+    code: int | None = None
+    words: str = ""
+    packed: bytes | None = None
+    log: bytes = b""
 
 
 class TrialActor:
@@ -108,13 +129,12 @@ class TrialActor:
         finally:
             self.begun.set()
 
-    def look(self, wait: float) -> tuple[int | None, str, bytes | None]:
-        """The exit code, if there is one, then with the end of the log; and the run, packed, if its
-        files are returned and it has a new checkpoint."""
+    def look(self, wait: float) -> Look:
+        """How the run is, after so many seconds at most."""
         if not self.begun.wait(wait):
-            return None, "", None
+            return Look()
         if self.process is None or self.job is None:
-            return 1, self.failed, None
+            return Look(1, self.failed)
         code: int | None
         try:
             code = self.process.wait(wait)
@@ -122,12 +142,13 @@ class TrialActor:
             code = None
         words = tail(self.job.log) if code else ""
         if self.home is None:
-            return code, words, None
+            return Look(code, words)
         stamp = _stamp(self.job.folder)
         if code is None and stamp == self.sent:
-            return None, "", None
+            return Look()
         self.sent = stamp
-        return code, words, pack(self.job.folder, whole=code is not None)
+        packed = pack(self.job.folder, whole=code is not None)
+        return Look(code, words, packed, b"" if code is None else end_of(self.job.log, LOG))
 
     def stop(self) -> None:
         """The run is to save and end."""
@@ -175,14 +196,17 @@ def pack(folder: Path, whole: bool = True) -> bytes | None:
 def unpack(packed: bytes, folder: Path) -> None:
     """Put a run's folder in place of what is there."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    fresh = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    fresh = folder.with_name(f".{folder.name}.tmp")
     shutil.rmtree(fresh, ignore_errors=True)
-    fresh.mkdir()
-    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-        archive.extractall(fresh, filter="data")
-    if folder.exists():
-        shutil.rmtree(folder)
-    os.replace(fresh, folder)
+    try:
+        fresh.mkdir()
+        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+            archive.extractall(fresh, filter="data")
+        if folder.exists():
+            shutil.rmtree(folder)
+        os.replace(fresh, folder)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
 
 
 class RayWorkers:
@@ -203,7 +227,12 @@ class RayWorkers:
         self.head = "" if address.startswith("ray://") else self._head()
         self.silent, self.asked_at = 0, time.monotonic()
         try:
-            self.slots = self._capacity()
+            if not (slots := self._capacity()):
+                raise UserError(
+                    f"no node of the Ray cluster has {cpus} cores and {gpus:g} GPUs for a trial: "
+                    "give other --cpus and --gpus"
+                )
+            self.slots = slots
             self.returned = files == "returned" or not self._all_see(files)
         except BaseException:
             self.close()
@@ -217,13 +246,14 @@ class RayWorkers:
         quiet = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}
         wanted = address or os.environ.get("RAY_ADDRESS", "")
         try:
-            if wanted:
-                self.ray.init(address=wanted, **quiet)
-            else:
-                try:
-                    self.ray.init(address="auto", **quiet)
-                except ConnectionError:
-                    self.ray.init(include_dashboard=False, _node_ip_address=HERE, **quiet)
+            check_answer(wanted)
+            try:
+                with one_try():
+                    self.ray.init(address=wanted or "auto", **quiet)
+            except ConnectionError:
+                if wanted:
+                    raise
+                self.ray.init(include_dashboard=False, _node_ip_address=HERE, **quiet)
         except (ConnectionError, ValueError, RuntimeError, OSError) as error:
             first = (str(error).splitlines() or [""])[0]
             raise UserError(
@@ -244,6 +274,7 @@ class RayWorkers:
         try:
             socket.create_connection((host, int(port)), ASK).close()
             self.silent = 0
+            self.slots = self._capacity() or self.slots  # nodes come and go
         except OSError as error:
             self.silent += 1
             if self.silent >= SILENT:
@@ -256,17 +287,12 @@ class RayWorkers:
         return [one for one in self.ray.nodes() if one["Alive"]]
 
     def _capacity(self) -> int:
-        """Runs that fit at a time."""
+        """Runs that fit at a time on all nodes."""
         fits = 0
         for node in self._nodes():
             own = node["Resources"]
             by_cpu = int(own.get("CPU", 0) // self.cpus)
             fits += min(by_cpu, int(own.get("GPU", 0) / self.gpus)) if self.gpus else by_cpu
-        if fits == 0:
-            raise UserError(
-                f"no node of the Ray cluster has {self.cpus} cores and {self.gpus:g} GPUs for a "
-                "trial: give other --cpus and --gpus"
-            )
         return fits
 
     def _all_see(self, files: Files) -> bool:
@@ -277,30 +303,35 @@ class RayWorkers:
         self.out.mkdir(parents=True, exist_ok=True)
         mark = self.out / self.token
         mark.touch()
-        blind = []
+        asked = []
         try:
             for node in self._nodes():
-                if node["Resources"].get("CPU", 0) < self.cpus:
-                    continue
-                here = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-                asked = self.kind.options(**self.wants, scheduling_strategy=here).remote(
-                    self.token, 1
-                )
-                try:
-                    seen = self.ray.get(asked.sees.remote(str(self.out.resolve())), timeout=ANSWER)
-                except self.ray.exceptions.GetTimeoutError:
-                    seen = False
-                self.ray.kill(asked)
-                if not seen:
-                    blind.append(str(node["NodeManagerHostname"]))
+                if node["Resources"].get("CPU", 0) >= self.cpus:
+                    here = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+                    actor = self.kind.options(
+                        num_cpus=0, max_restarts=0, scheduling_strategy=here
+                    ).remote(self.token, 1)
+                    sees = actor.sees.remote(str(self.out.resolve()))
+                    asked.append((str(node["NodeManagerHostname"]), actor, sees))
+            self.ray.wait([sees for *_, sees in asked], num_returns=len(asked), timeout=LOOKING)
+            blind = [name for name, _, sees in asked if not self._answer(sees)]
         finally:
             mark.unlink(missing_ok=True)
+            for _, actor, _ in asked:
+                self.ray.kill(actor)
         if blind and files == "shared":
             raise UserError(
                 f"--files shared: {blind[0]} does not see {self.out.resolve()}; put --out on a "
                 "disk that all nodes share, or give --files returned"
             )
         return not blind
+
+    def _answer(self, asked: Any) -> bool:
+        """What a node said; False if it is gone or says nothing."""
+        try:
+            return bool(self.ray.get(asked, timeout=0.1))
+        except self.ray.exceptions.RayError:
+            return False
 
     # --- jobs ----------------------------------------------------------------------------------
 
@@ -324,7 +355,7 @@ class RayWorkers:
             if not ready:
                 continue
             try:
-                code, words, packed = self.ray.get(answer)
+                code, words, packed, log = self.ray.get(answer)
             except self.ray.exceptions.RayActorError:
                 del self.jobs[name]
                 self.ray.kill(actor)  # it may only be out of reach
@@ -342,6 +373,10 @@ class RayWorkers:
             if packed is not None:
                 self.packed[name] = packed
                 unpack(packed, job.folder)
+            if log:
+                make_folder(job.log.parent)
+                with open(job.log, "ab") as out:
+                    out.write(log)
             if code is None:
                 self.jobs[name] = (job, actor, actor.look.remote(LOOK))
                 continue
@@ -381,6 +416,29 @@ class RayWorkers:
         self.jobs.clear()
         if self.started:
             self.ray.shutdown()
+
+
+def check_answer(address: str) -> None:
+    """An error if nothing listens at an address: Ray itself would look for many minutes."""
+    place = address.removeprefix("ray://")
+    if place in ("", "auto", "local"):
+        return
+    host, _, port = place.rpartition(":")
+    if not host or not port.isdigit():
+        raise ValueError("an address is HOST:PORT, such as 10.0.0.1:6379")
+    socket.create_connection((host.strip("[]"), int(port)), ANSWER).close()
+
+
+@contextmanager
+def one_try() -> Iterator[None]:
+    """Ray looks for a cluster once, unless the environment says how often."""
+    told = ONE_TRY in os.environ
+    os.environ.setdefault(ONE_TRY, "1")
+    try:
+        yield
+    finally:
+        if not told:
+            del os.environ[ONE_TRY]
 
 
 def _absolute(job: Job) -> Job:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from coplay.core.errors import Interrupted, RunStopped, UserError, system_error
+from coplay.core.errors import Interrupted, RunStopped, UserError, why_stopped
 from coplay.evaluation.adaptation.protocol import AdaptConfig, make_meeting, split_against
 from coplay.matches.statistics import bootstrap_interval, iqm
 from coplay.sweeps.acting import refuse_inert
@@ -123,7 +123,7 @@ class Sweep:
                 raise Interrupted(f"stopped; go on with: {self._resuming}") from None
             raise
         except Exception as error:
-            why = system_error(error)
+            why = why_stopped(error)
             if why is None or not begun:
                 raise
             raise RunStopped(f"{why}\nGo on with: {self._resuming}") from error
@@ -143,6 +143,7 @@ class Sweep:
             refuse_inert(self.state.config, self.state.space, self.watcher.say)
         told = f"{self.count} trials of {run.seeds} seeds and {run.steps:,} steps"
         told += f", {workers.slots} at a time"
+        told += ", files come back through Ray" if getattr(workers, "returned", False) else ""
         if sweep.measure and (seconds := self._measure()) is not None:
             rounds = -(-self.count // workers.slots) + (self._fresh() > 0)
             told += f": about {_duration(rounds * seconds)}, by a short run"

@@ -121,14 +121,19 @@ def next_arguments(job: Job) -> tuple[str, ...]:
     return job.go_on if (job.folder / CONFIG).exists() else job.begin
 
 
-def tail(log: Path) -> str:
-    """The last lines of what a run printed."""
+def end_of(log: Path, most: int) -> bytes:
+    """The last bytes of a file; none if there is no such file."""
     try:
         with open(log, "rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL))
-            text = file.read().decode(errors="replace")
+            file.seek(max(0, file.seek(0, os.SEEK_END) - most))
+            return file.read()
     except OSError:
-        return ""
+        return b""
+
+
+def tail(log: Path) -> str:
+    """The last lines of what a run printed."""
+    text = end_of(log, TAIL).decode(errors="replace")
     lines = [line for line in shown(text).splitlines() if line.strip()]
     return "\n".join(lines[-12:])
 

@@ -1,6 +1,7 @@
 """A block of a run as a compiled program, for the devices and the memory that there are."""
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,7 @@ from coplay.core.game import Game
 from coplay.training.block import Counts, TrainState, make_block, state_shapes
 from coplay.training.config import RunConfig, TrainConfig
 from coplay.training.devices import Devices
+from coplay.training.learners import copies_unit
 from coplay.training.memory import as_gb, needed, refuse_too_large, refuse_too_much
 from coplay.training.phases import Phase
 
@@ -49,10 +51,11 @@ def compile_block(
         shapes = state_shapes(dataclasses.replace(config, run=other), game, phase)
         return needed(block.lower(game, phase.others, shapes, *rest).compile())
 
-    refuse_too_large(run, game, need)
+    unit = math.lcm(*(copies_unit(one.config) for one in phase.learners))
+    refuse_too_large(run, game, need, unit)
     program, run_block = devices.compile(block, game, phase.others, state, *rest)
     bytes_ = needed(program)
-    refuse_too_much(bytes_, run, need)
+    refuse_too_much(bytes_, run, need, unit)
     told = f"; it needs {as_gb(bytes_)} of memory" if bytes_ else ""
     say(f"compiled in {time.perf_counter() - begun:.1f} s{told}")
     return lambda *given: run_block(given[2], *given[4:7])

@@ -23,6 +23,7 @@ from coplay.games.adapters.worker_game import WorkerGame
 from coplay.rl.minibatches import COPY
 from coplay.training.block import TrainState
 from coplay.training.config import RunConfig
+from coplay.training.processes import meet
 
 T = TypeVar("T")
 SEED = "seed"  # the axis of devices that share the seeds; those that share copies have COPY
@@ -63,6 +64,7 @@ class Devices:
         streams = rest[-1]
 
         def run_block(state: TrainState, *numbers: Any) -> Any:
+            meet()
             return program(game, others, self.placed_state(state), keys, *numbers, streams)
 
         return program, run_block
@@ -184,6 +186,7 @@ class Devices:
         """Arrays that this process can read whole. All processes must ask at once."""
         if not self.several:
             return tree
+        meet()
         whole = jax.jit(_itself, out_shardings=self._on(WHOLE))(tree)
         return jax.tree.map(lambda x: x.addressable_data(0), whole)
 

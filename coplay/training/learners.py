@@ -67,10 +67,15 @@ def plan_learners(config: TrainConfig, game: Game) -> dict[str, Learner]:
     return learners
 
 
+def copies_unit(settings: Any) -> int:
+    """The number that a learner's game copies are a multiple of."""
+    return int(getattr(settings, "minibatches", 1) * getattr(settings, "library", 1))
+
+
 def _check_copies(copies: int, settings: Any) -> None:
     """An error if game copies cannot be split as a learner needs them."""
     minibatches, library = getattr(settings, "minibatches", 1), getattr(settings, "library", 1)
-    if copies % (minibatches * library):
+    if copies % copies_unit(settings):
         words = f"minibatches ({minibatches})" + f" times library ({library})" * (library > 1)
         raise UserError(
             f"copies ({copies}) must be a multiple of {words}: a minibatch is made of whole game "

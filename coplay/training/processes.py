@@ -5,6 +5,7 @@ loop together. The first one writes the run's folder; the others write a copy th
 so that whatever depends on what lies there goes the same way everywhere.
 """
 
+import itertools
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -13,12 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import jax
+from jax._src.distributed import global_state
 from jax.experimental import multihost_utils
 
 from coplay.core.errors import UserError
 
 SECONDS = 120
 """That all processes have to begin."""
+PATIENCE = 3600
+"""Seconds that a process waits for the others, which may still be compiling."""
+MEETINGS = itertools.count()
 
 
 def join(coordinator: str, processes: int, process: int) -> None:
@@ -47,6 +52,14 @@ def join(coordinator: str, processes: int, process: int) -> None:
         raise UserError(f"--coordinator {coordinator}: the processes did not meet: {first}") from (
             error
         )
+
+
+def meet() -> None:
+    """Wait until all processes are here. What they compute together gives up after 30 seconds (so
+    Gloo has it), while one may have its programs from a cache and another compile for minutes."""
+    if global_state.client is not None and jax.process_count() > 1:
+        name = f"coplay-{next(MEETINGS)}"
+        global_state.client.wait_at_barrier(name, timeout_in_ms=1000 * PATIENCE)
 
 
 def is_first() -> bool:

@@ -1,10 +1,12 @@
 """The figures of a sweep's page."""
 
+import numpy as np
 import pytest
 
 from coplay.api.sweeping import new_sweep
 from coplay.api.training import make_config
-from coplay.reports.sweep_page import draw_map, draw_parallel, importance
+from coplay.reports import charts
+from coplay.reports.sweep_page import BY_WORTH, draw_map, draw_parallel, importance
 from coplay.reports.sweep_table import ranked, result_words
 from coplay.sweeps.config import SweepConfig
 from coplay.sweeps.folder import SweepState, Trial
@@ -33,6 +35,19 @@ def test_pictures_of_lists_and_ranges(state: SweepState) -> None:
     paths = [one.path for one in state.space]
     assert len(draw_parallel(state, state.trials).axes) == 1
     assert len(draw_map(state, state.trials, *paths).axes) == 2
+
+
+def test_the_worst_is_seen_on_white_and_numbers_on_their_cells(state: SweepState) -> None:
+    assert charts.contrast(BY_WORTH(0.0), "white") > 3
+    for one in state.trials:
+        one.setting["optimiser.learning_rate"] = 1e-3 * (one.number // 3)
+        one.value = (one.value or 0) + 0.01 * one.number
+    (axes, _) = draw_map(state, state.trials, *(one.path for one in state.space)).axes
+    (cells,) = axes.get_images()
+    numbers = {text.get_position(): text for text in axes.texts}
+    assert len(numbers) == 12
+    for (row, column), value in np.ndenumerate(cells.get_array()):
+        assert charts.contrast(numbers[column, row].get_color(), cells.to_rgba(value)) > 3
 
 
 def test_fresh_seeds_come_first_and_the_best_is_on_top(state: SweepState) -> None:

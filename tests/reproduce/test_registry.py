@@ -49,9 +49,19 @@ def printed(command: str) -> Any:
         many = "--seeds" in words
         return trained(1.0, int(words[words.index("--seeds") + 1]) if many else 1)
     if command.startswith("sweep"):
+        names = ("smooth_weight", "align_weight")
+        if command.startswith("sweep ppo"):
+            names = ("discount", "entropy_weight")
         pairs = [(0.0, 0.0), (0.0, 0.5), (1.0, 0.0), (1.0, 0.5)]
-        settings = [{"smooth_weight": one, "align_weight": other} for one, other in pairs]
-        return {"trials": [{"setting": one, "values": [1.0, 2.0]} for one in settings]}
+        made = [
+            {
+                "setting": dict(zip(names, pair, strict=True)),
+                "values": [1.0 + sum(pair), 2.0 + sum(pair)],
+                "state": "finished",
+            }
+            for pair in pairs
+        ]
+        return {"trials": made, "best": 3, "confirmed": made[0]}
     if command.startswith("adapt"):
         kept = {"score": 20.0, "interval": [19.0, 21.0], "curve": [1.0, 20.0, *[25.0] * 22]}
         first = None if "nh,nh" in command else 3
@@ -176,3 +186,12 @@ def test_parts_that_gain_lose_and_move_less_are_named() -> None:
 def test_the_folder_of_results_holds_experiments() -> None:
     for path in (Path(__file__).parents[2] / "results").glob("*.json"):
         assert path.stem in EXPERIMENTS
+
+
+def test_a_chosen_setting_is_reported_by_its_fresh_seeds() -> None:
+    found = findings(EXPERIMENTS["ppo-settings"])
+    assert "a discount of 1 with an entropy weight of 0.5: 1.50 (1.00 to 2.00)" in found.answer
+    assert "worst is a discount of 0 with an entropy weight of 0: 1.50" in found.answer
+    assert found.tables[MAIN]["rows"][1][2]["value"] == 3.0  # entropy 0.5, discount 1
+    assert [row[2]["value"] for row in found.tables["fresh"]["rows"]] == [3.0, 1.5]
+    assert found.headlines[0][1]["value"] == 1.5

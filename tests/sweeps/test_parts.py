@@ -67,6 +67,29 @@ def test_an_order_says_all(here: None, tmp_path: Path, monkeypatch: pytest.Monke
     assert not (tmp_path / "b").exists() and not (tmp_path / "b.parts").exists()
 
 
+def test_workers_that_are_not_there_leave_nothing(
+    here: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, Any] = {"references": "best", "quiet": True, "best": TINY_BEST}
+
+    def refused(*given: Any) -> None:
+        raise UserError("no cluster answers")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(parts, "workers_for", refused)
+        with pytest.raises(UserError, match="no cluster answers"):
+            adapt("ns", "nh,nh,ns", out="a", on="ray:there:1", **given)
+        assert not list(tmp_path.iterdir())
+    monkeypatch.setattr(parts, "run_jobs", lambda *given: stop("the cluster is lost"))
+    with pytest.raises(RunStopped, match="is lost\nThe same command goes on where it was"):
+        adapt("ns", "nh,nh,ns", out="a", on="local:1", **given)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.parts"]
+
+
+def stop(words: str) -> None:
+    raise RunStopped(words)
+
+
 @pytest.mark.slow
 def test_a_pack_in_parts_is_the_same(here: None, tmp_path: Path) -> None:
     given: dict[str, Any] = {"rules": 2, "selfplay_seeds": 1, "selfplay_steps": (256, 512)}

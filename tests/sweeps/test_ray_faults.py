@@ -19,18 +19,33 @@ pytestmark = pytest.mark.slow
 
 HOME = str(Path(__file__).parents[2])
 CLUSTER = """
-import sys, time
+import os, signal, subprocess, sys, time
+import ray
 from ray.cluster_utils import Cluster
 made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
 print("head", made.head_node.all_processes["gcs_server"][0].process.pid, flush=True)
 for _ in range(int(sys.argv[1])):
     node = made.add_node(num_cpus=1)
     print("node", node.all_processes["raylet"][0].process.pid, flush=True)
+apart = None
+if hidden := sys.argv[2]:
+    start = f"{sys.executable} -m ray.scripts.scripts start --block --num-cpus=1"
+    apart = subprocess.Popen(
+        ["unshare", "-m", "sh", "-c", f"mount -t tmpfs tmpfs {hidden} && exec {start} "
+        f"--address={made.address}"], stdout=sys.stderr, start_new_session=True)
+    ray.init(address=made.address, log_to_driver=False)
+    while len([one for one in ray.nodes() if one["Alive"]]) < 2 + int(sys.argv[1]):
+        time.sleep(0.2)
+    ray.shutdown()
 print("address", made.address, flush=True)
 sys.stdin.read()
+if apart is not None:
+    os.killpg(apart.pid, signal.SIGKILL)
+    apart.wait()
 made.shutdown()
 """
-"""A cluster until its standard input closes. It says which processes are its nodes."""
+"""A cluster until its standard input closes. It says which processes are its nodes. With a second
+word, one more node sees an empty disk in the place of that folder."""
 
 
 def variables() -> dict[str, str]:
@@ -42,9 +57,9 @@ def variables() -> dict[str, str]:
 class Cluster:
     """nodes: processes, each the root of all that runs on a node."""
 
-    def __init__(self, nodes: int):
+    def __init__(self, nodes: int, hidden: str):
         pytest.importorskip("ray")
-        given = [sys.executable, "-c", CLUSTER, str(nodes)]
+        given = [sys.executable, "-c", CLUSTER, str(nodes), hidden]
         self.process = subprocess.Popen(
             given, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=variables()
         )
@@ -68,8 +83,9 @@ class Cluster:
 
 
 @contextmanager
-def cluster(nodes: int = 2) -> Iterator[Cluster]:
-    made = Cluster(nodes)
+def cluster(nodes: int = 2, hidden: str = "") -> Iterator[Cluster]:
+    """hidden: a folder that one more node does not see."""
+    made = Cluster(nodes, hidden)
     try:
         yield made
     finally:
@@ -107,6 +123,8 @@ def command(*arguments: str) -> list[str]:
 
 def begin(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     given: Any = {"text": True, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    # A shell in the background ignores Ctrl-C, and so would all that it starts.
+    given["preexec_fn"] = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
     return subprocess.Popen(command(*arguments), cwd=folder, env=variables(), **given)
 
 
@@ -188,15 +206,20 @@ def test_workers_the_driver_and_the_head_are_killed(tmp_path: Path, swept: dict[
     with cluster() as made:
         process = begin(tmp_path, *SWEEP, "--on", made.on, "--out", "sweep")
         wait_for(lambda: checkpoints(sweep), process)
-        run = [one for one in children(made.nodes[0]) if b"train" in words_of(one)]
-        assert run, "no run was found on the node"
+        run = wait_for(lambda: training(made), process)
         kill_tree(run[0])
         wait_for(lambda: any(read_tries(sweep)), process)
+        process.send_signal(signal.SIGINT)
+        text = said(process)
+        assert process.returncode == 130 and "coplay sweep --resume sweep" in text, text
+        process = begin(tmp_path, "sweep", "--resume", "sweep", "--on", made.on)
+        wait_for(lambda: training(made), process)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         # What the dead driver began is gone before somebody takes it up, or is waited for.
+        began = time.time()
         process = begin(tmp_path, "sweep", "--resume", "sweep", "--on", made.on)
-        wait_for(lambda: len(checkpoints(sweep)) > 2, process)
+        wait_for(lambda: taken_up(sweep, began), process)
         os.kill(made.head, signal.SIGKILL)
         text = said(process)
         assert process.returncode == 1, text
@@ -222,6 +245,19 @@ def read_tries(sweep: Path) -> list[int]:
     return [one["tries"] for one in read_json(sweep / "sweep.json")["trials"]]
 
 
+def taken_up(sweep: Path, since: float) -> bool:
+    """Whether a command that was begun then has started a trial."""
+    file = sweep / "sweep.json"
+    states = [one["state"] for one in read_json(file)["trials"]]
+    return file.stat().st_mtime > since and "running" in states
+
+
+def training(made: Cluster) -> list[int]:
+    """The processes of runs, on all nodes."""
+    found = [one for node in made.nodes for one in children(node)]
+    return [one for one in found if b"train" in words_of(one)]
+
+
 def test_two_sweeps_at_once_on_one_cluster(tmp_path: Path, swept: dict[str, Any]) -> None:
     with cluster() as made:
         both = [
@@ -233,3 +269,74 @@ def test_two_sweeps_at_once_on_one_cluster(tmp_path: Path, swept: dict[str, Any]
     codes = [one.returncode for one in (*both, third)]
     assert sorted(codes) == [0, 0, 2], texts
     assert results(tmp_path / "shared") == results(tmp_path / "returned") == swept
+
+
+def mounts(folder: Path, size: str) -> bool:
+    """Put a disk of this size in the place of a folder."""
+    folder.mkdir()
+    given = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+    return subprocess.run(given, capture_output=True).returncode == 0
+
+
+def test_a_disk_that_fills_up(tmp_path: Path, swept: dict[str, Any]) -> None:
+    """The disk of the sweep is full in the middle; once there is room, the sweep goes on."""
+    disk = tmp_path / "disk"
+    if not mounts(disk, "1500k"):
+        pytest.skip("only root can mount a small disk")
+    try:
+        with cluster() as made:
+            process = begin(tmp_path, *SWEEP, "--on", made.on, "--out", "disk/sweep")
+            text = said(process)
+            assert process.returncode == 1 and "Traceback" not in text, text
+            assert "no space left on device" in text and "--resume disk/sweep" in text, text
+            subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
+            process = begin(tmp_path, "sweep", "--resume", "disk/sweep", "--on", made.on)
+            text = said(process)
+            assert process.returncode == 0, text
+        assert results(disk / "sweep") == swept
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+def test_a_node_that_does_not_see_the_folder(tmp_path: Path, swept: dict[str, Any]) -> None:
+    """Such a node is found out: its files are returned, or the command is refused."""
+    apart = tmp_path / "apart"
+    apart.mkdir()
+    if subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "tmpfs", str(apart)]).returncode:
+        pytest.skip("only root can hide a folder from a node")
+    with cluster(nodes=0, hidden=str(apart)) as made:
+        process = begin(apart, *SWEEP, "--on", made.on, "--files", "shared", "--out", "sweep")
+        text = said(process)
+        assert process.returncode == 2, text
+        assert text.count("\n") == 1 and "does not see" in text and "--files returned" in text
+        assert not list(apart.iterdir())
+        process = begin(apart, *SWEEP, "--on", made.on, "--out", "sweep")
+        text = said(process)
+        assert process.returncode == 0 and "files come back through Ray" in text, text
+    assert results(apart / "sweep") == swept
+    assert "evaluation" in (apart / "sweep" / "logs" / "000.txt").read_text()
+
+
+BREAKS = """
+        if self.config.cells == 7:
+            raise ValueError("seven cells are too many")
+"""
+
+
+def test_a_trial_that_raises(tmp_path: Path) -> None:
+    """It is tried three times and reported; the others go on."""
+    lines = Path(HOME, "examples", "own_game.py").read_text().splitlines(keepends=True)
+    (step,) = [index for index, line in enumerate(lines) if line.startswith("    def step(")]
+    (tmp_path / "game.py").write_text("".join([*lines[: step + 1], BREAKS, *lines[step + 1 :]]))
+    given = ["--load", "game.py", "sweep", "ppo", "--game", "rendezvous", "--copies", "16"]
+    given += ["--rollout", "16", "--steps", "4096", "--network.hidden", "4", "--episodes", "20"]
+    given += ["--vary", "game.cells=6,7,8", "--no-audit", "--no-measure", "--confirm", "0"]
+    with cluster() as made:
+        process = begin(tmp_path, *given, "--on", made.on, "--out", "sweep")
+        text = said(process)
+    assert process.returncode == 1 and "Traceback" not in text, text
+    found = read_json(tmp_path / "sweep" / "sweep.json")["trials"]
+    assert [one["state"] for one in found] == ["finished", "failed", "finished"]
+    assert found[1]["tries"] == 3 and "seven cells are too many" in found[1]["words"]
+    assert "trial 001 failed 3 times and is left out" in text, text
+    assert "seven cells" in (tmp_path / "sweep" / "logs" / "001.txt").read_text()

@@ -1,6 +1,7 @@
 """Runs on a Ray cluster: files that travel, nodes that die."""
 
 import sys
+import tarfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from coplay.core.errors import UserError
 from coplay.sweeps import ray_workers
-from coplay.sweeps.ray_workers import RayWorkers, pack, unpack
+from coplay.sweeps.ray_workers import Files, RayWorkers, pack, unpack
 from coplay.sweeps.workers import Job
 
 
@@ -28,6 +29,17 @@ def test_a_run_travels_whole(tmp_path: Path) -> None:
     found = [path.relative_to(tmp_path / "there") for path in (tmp_path / "there").rglob("*.*")]
     assert found == [Path("checkpoints/step-1.npz")]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "there"]
+
+
+def test_a_run_that_cannot_be_unpacked_leaves_what_was_there(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.json").write_text("all of it")
+    packed = pack(tmp_path / "run")
+    assert packed is not None
+    with pytest.raises(tarfile.ReadError):
+        unpack(packed[:600], tmp_path / "run")
+    assert (tmp_path / "run" / "config.json").read_text() == "all of it"
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,10 +64,10 @@ time.sleep(600)
 """A file for `--load` in place of a run: it saves once and does not end; taken up, it ends."""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def cluster() -> Iterator[Any]:
     """A head without cores and two nodes with one core each."""
-    ray = pytest.importorskip("ray")
+    ray = pytest.importorskip("ray", reason="a small Ray cluster needs .[ray]")
     from ray.cluster_utils import Cluster
 
     made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
@@ -75,21 +87,30 @@ def wait_for(found: Callable[[], Any]) -> Any:
     raise TimeoutError
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("files", ["shared", "returned"])
-def test_a_run_goes_on_where_its_node_died(cluster: Any, tmp_path: Path, files: Any) -> None:
+def job_in(folder: Path) -> Job:
+    """A run that saves once and waits; taken up, it ends."""
+    (folder / "setting.json").write_text("{}")
+    own = ("--load", str(folder.parent / "run.py"), "list")
+    run, setting = folder / "run", folder / "setting.json"
+    begin = (*own, "--config", str(setting), "--out", str(run))
+    return Job("a", run, begin, (*own, "--resume", str(run)), folder / "log.txt", setting)
+
+
+def test_a_run_goes_on_where_its_node_died(cluster: Any, tmp_path: Path) -> None:
+    """On a small cluster, whose nodes see the folder, and as if they did not."""
+    (tmp_path / "run.py").write_text(RUN)
+    ways: tuple[Files, ...] = ("shared", "returned")
+    for files in ways:
+        (tmp_path / files).mkdir()
+        lose_a_node(cluster, job_in(tmp_path / files), files)
+
+
+def lose_a_node(cluster: Any, job: Job, files: Files) -> None:
     import ray
 
-    (tmp_path / "run.py").write_text(RUN)
-    (tmp_path / "setting.json").write_text("{}")
-    own = ("--load", str(tmp_path / "run.py"), "list")
-    folder = tmp_path / "out" / "run"
-    setting = str(tmp_path / "setting.json")
-    begin = (*own, "--config", setting, "--out", str(folder))
-    job = Job(
-        "a", folder, begin, (*own, "--resume", str(folder)), tmp_path / "log.txt", Path(setting)
-    )
-    workers = RayWorkers("", 1, 0.0, files, tmp_path / "out")
+    folder = job.folder
+    wait_for(lambda: sum(one["Alive"] for one in ray.nodes()) == 3)
+    workers = RayWorkers("", 1, 0.0, files, folder.parent)
     assert workers.slots == 2 and workers.returned == (files == "returned")
     assert workers.start(job)
     wait_for(lambda: not workers.poll() and (folder / "checkpoints" / "step-1.npz").exists())
@@ -106,8 +127,12 @@ def test_a_run_goes_on_where_its_node_died(cluster: Any, tmp_path: Path, files: 
     workers.close()
 
 
-@pytest.mark.slow
-def test_an_address_that_does_not_answer_is_one_sentence(tmp_path: Path) -> None:
-    pytest.importorskip("ray")
-    with pytest.raises(UserError, match="no cluster answers"):
-        RayWorkers("127.0.0.1:1", 1, 0.0, "auto", tmp_path)
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1:1", "ray://127.0.0.1:1", "there", "nowhere.invalid:6379"]
+)
+def test_an_address_that_does_not_answer_is_one_sentence(tmp_path: Path, address: str) -> None:
+    pytest.importorskip("ray", reason="a wrong address needs .[ray]")
+    began = time.monotonic()
+    with pytest.raises(UserError, match=f"no cluster answers at {address}: ") as found:
+        RayWorkers(address, 1, 0.0, "auto", tmp_path)
+    assert "\n" not in str(found.value) and time.monotonic() - began < 20

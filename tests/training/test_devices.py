@@ -133,6 +133,37 @@ def test_two_processes_are_one_run(tmp_path: Path, seeds: int) -> None:
     assert not list(tmp_path.glob("coplay-process-*"))
 
 
+LATE = """
+import sys, time
+import numpy as np
+from jax.sharding import PartitionSpec
+from coplay.api.training import make_config
+from coplay.training.devices import Devices
+from coplay.training.processes import join
+from coplay.training.run import make_game_of
+join(sys.argv[1], 2, int(sys.argv[2]))
+config = make_config("ppo", "matrix:stag-hunt", {}, {"devices": 2})
+devices = Devices(config.run, make_game_of(config))
+shared = devices._put(np.arange(4.0), devices._on(PartitionSpec(devices.axis)))
+time.sleep(100 * int(sys.argv[2]))
+print(devices.here(shared).sum())
+"""
+
+
+@pytest.mark.slow
+def test_a_process_that_is_late_is_waited_for() -> None:
+    """By more than the 30 seconds that Gloo has for what processes compute together."""
+    given = [sys.executable, "-c", LATE, f"127.0.0.1:{free_port()}"]
+    variables = os.environ | {"PYTHONPATH": HOME}
+    pair = [
+        subprocess.Popen([*given, str(index)], stdout=subprocess.PIPE, env=variables)
+        for index in range(2)
+    ]
+    words = [one.communicate(timeout=300)[0].split() for one in pair]  # Gloo prints there, too
+    assert [said[-1:] for said in words] == [[b"6.0"], [b"6.0"]]
+    assert [one.returncode for one in pair] == [0, 0]
+
+
 def test_what_does_not_fit_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     config = make_config("ppo", "stag-hunt", {}, {"devices": 4, "seeds": 4})
     with pytest.raises(UserError, match="--devices 4: JAX has"):
