@@ -115,7 +115,7 @@ def parts(game: Game, config: HopPlusConfig, copies: int, steps: int) -> list[Wo
         return learner._imagination.rollout(key, mine, observed._replace(game=game))
 
     def policy(key: PRNGKeyArray, mine: HopPlusState, own: Any, imagined: Any) -> Any:
-        return learner._learn_policy(key, mine.policy, own, imagined, jnp.float32(0))
+        return learner._learn_policy(key, mine.policy, own, imagined, streams, jnp.float32(0))
 
     def models(key: PRNGKeyArray, mine: HopPlusState, observed: HopPlusData) -> Any:
         filled = learner._models.fill(mine, observed)

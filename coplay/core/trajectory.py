@@ -157,8 +157,13 @@ def of_seats(trajectory: Trajectory, seats: tuple[int, ...]) -> Trajectory:
     )
     if seats == tuple(range(trajectory.alive.shape[2])):
         return trajectory
-    index = np.array(seats)
+    return picked_seats(trajectory._replace(memory=None), np.array(seats))._replace(memory=memory)
+
+
+def picked_seats(trajectory: Trajectory, index: Int[Array | np.ndarray, " seat"]) -> Trajectory:
+    """The part of a trajectory, as `of_seats` gives it, that concerns the seats `index`, in this
+    order; its memory is [copy, seat, ...]."""
     everyone = trajectory._replace(over=None, last=None, memory=None)  # type: ignore[arg-type]
     part = jax.tree.map(lambda x: x[:, :, index], everyone)
-    last = jax.tree.map(lambda x: x[:, index], trajectory.last)
+    last, memory = jax.tree.map(lambda x: x[:, index], (trajectory.last, trajectory.memory))
     return part._replace(over=trajectory.over, last=last, memory=memory)

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Int, Key, PRNGKeyArray, Shaped
 
 from coplay.core.learner import Learner
-from coplay.core.trajectory import Trajectory, seat_keys
+from coplay.core.trajectory import Trajectory, picked_seats, seat_keys
 from coplay.nn.networks import ViewShape
 
 Kind = TypeVar("Kind", bound=Learner)
@@ -76,6 +76,28 @@ class SetLearner(Learner):
 
     def alone(self: Kind, state: Any, seat: int, at: int) -> tuple[Kind, Any]:
         return alone(self, state, seat, at)
+
+
+def in_order_of_streams(
+    learner: SetLearner,
+    state: Any,
+    data: T,
+    streams: Int[Array, " seat"],
+    pick: Callable[[T, Int[Array, " own"]], T] = picked_seats,  # type: ignore[assignment]
+) -> tuple[Any, T, Int[Array, " own"]]:
+    """What a set that seats share learns from, its seats in the order of their streams: state and
+    data of the active seats, and for each of these its place in that order. pick: (data, seats) ->
+    data of these seats.
+
+    Gradients are sums over seats. In another order they differ by rounding, out of which clipping
+    and the optimiser make more; so which seat somebody sits in would decide what all learn.
+    """
+    active = np.array(learner.active)
+    if learner.separate:
+        return state, data, jnp.arange(len(active))
+    order = jnp.argsort(streams[active])
+    identity = state.identity.at[:, active].set(state.identity[:, active][:, order])
+    return state._replace(identity=identity), pick(data, order), jnp.argsort(order)
 
 
 def over_sets(function: Callable[..., Any], in_axes: Any = 0) -> Callable[..., Any]:

@@ -46,7 +46,7 @@ from coplay.models.imagination import ImaginedRollout
 from coplay.models.opponent_model import accuracy
 from coplay.models.world_model import WorldModel, new_world_model, refuse_unseen
 from coplay.nn.networks import ViewShape
-from coplay.rl.parameter_sets import SetLearner
+from coplay.rl.parameter_sets import SetLearner, in_order_of_streams
 
 MEASURED = 64  # game copies in which predictions of actions are measured
 
@@ -314,7 +314,9 @@ class HopPlus(SetLearner):
         imagined = None
         if self.config.imagination.active:
             imagined = self._imagination.rollout(imagine_key, state, trajectory)
-        policy, learned = self._learn_policy(policy_key, state.policy, own, imagined, progress)
+        policy, learned = self._learn_policy(
+            policy_key, state.policy, own, imagined, trajectory.streams, progress
+        )
         metrics |= learned
         state = self._models.fill(state._replace(policy=policy), trajectory)
         due = state.updates % self.config.models.every == 0
@@ -414,13 +416,15 @@ class HopPlus(SetLearner):
         state: PPOState,
         own: Trajectory,
         imagined: ImaginedRollout | None,
+        streams: Int[Array, " game_seat"],
         progress: Float[Array, ""],
     ) -> tuple[PPOState, dict[str, Float[Array, " seat"]]]:
         """PPO on real and imagined steps together; rewards, returns and, once there are imagined
         steps, losses of both apart."""
         ppo, real = self._ppo, own.alive.shape[1]
         both = own if imagined is None else _joined(own, imagined)
-        learning, batch = ppo.prepare(state, both)
+        arranged, both, place = in_order_of_streams(ppo, state, both, streams)
+        learning, batch = ppo.prepare(arranged, both)
         new, metrics = ppo.improve(key, state, learning, batch, progress)
         copy = np.arange(both.alive.shape[1])
         parts = {"real": copy < real}
@@ -442,6 +446,8 @@ class HopPlus(SetLearner):
             counted = both.alive & part[:, None]
             metrics[f"{name}_return"] = returns.reshape(count)
             metrics[f"{name}_reward"] = masked_mean(both.reward, counted, (0, 1))
+        metrics = {name: value[place] for name, value in metrics.items()}
+        new = new._replace(identity=state.identity)
         return (new if self.config.learn_policy else state), metrics
 
 

@@ -40,7 +40,7 @@ from coplay.core.game import Game, Observation
 from coplay.core.group import Group
 from coplay.core.numerics import masked_mean
 from coplay.core.player import Insight, Memory, Player, View
-from coplay.core.trajectory import Trajectory, of_seats, streams_of
+from coplay.core.trajectory import Trajectory, of_seats, picked_seats, streams_of
 from coplay.models.goal_codes import GoalModel, check_content, new_goal_model
 from coplay.models.goal_inference import ChunkMemory, Prototypes
 from coplay.nn import categorical
@@ -239,11 +239,15 @@ class PartialHopPlus(EmbeddedPPO):
             data = data._replace(
                 own=joined(data.own, imagined.own), others=joined(data.others, imagined.others)
             )
-        learning, batch = self.prepare(state, data)
+        arranged, data, place = sets.in_order_of_streams(
+            self, state, data, data.streams, _picked_seats
+        )
+        learning, batch = self.prepare(arranged, data)
         coded = data.others._replace(code=self._inferred_codes(learning, data))
         history = self._histories(learning, EmbeddedData(data.own, coded))
         learning, fits = self._fit(model_key, learning, history, progress)
         new, metrics = self.improve(key, state, learning, batch, progress)
+        new = new._replace(identity=state.identity)
         if not self.config.learn_policy:
             new = state._replace(model=new.model, model_optimiser=new.model_optimiser)
         parts = {"real": np.arange(data.own.alive.shape[1]) < real}
@@ -252,7 +256,7 @@ class PartialHopPlus(EmbeddedPPO):
         for name, part in parts.items():
             counted = data.own.alive & part[:, None]
             metrics[f"{name}_reward"] = masked_mean(data.own.reward, counted, (0, 1))
-        return new, metrics | fits
+        return new, {name: value[place] for name, value in (metrics | fits).items()}
 
     def prepare(self, state: PPOState, trajectory: Any) -> tuple[PPOState, PPOBatch]:
         own = trajectory.own._replace(episode_reward=None, episode_steps=None, meeting_over=None)
@@ -318,6 +322,12 @@ class PartialHopPlus(EmbeddedPPO):
         """The goal model's own loss: one prototype explains an episode of a co-player."""
         chunks = _chunks(goals, seen, history.others, history.cleared, time=1)
         return goals.inference.loss(*chunks)["prototype_loss"]
+
+
+def _picked_seats(data: PartialData, index: Int[Array, " own"]) -> PartialData:
+    """What is learned from of the active seats `index`, in this order."""
+    others = jax.tree.map(lambda x: x[:, :, index], data.others)
+    return data._replace(own=picked_seats(data.own, index), others=others)
 
 
 def _chunks(

@@ -16,7 +16,7 @@ from coplay.core.game import Game, Observation
 from coplay.core.group import Group
 from coplay.core.learner import Learner
 from coplay.core.player import Player
-from coplay.core.trajectory import seat_keys
+from coplay.core.trajectory import picked_seats, seat_keys
 from coplay.games.stag_hunt import StagHunt, StagHuntConfig
 from coplay.nn.networks import ViewShape, flatten
 
@@ -238,6 +238,23 @@ class HalfHopPlusAdvantage(HopPlus):
         mine = super()._ppo
         fields = ("config", "shape", "game_seats", "seats", "active")
         return HalfAdvantage(**{name: getattr(mine, name) for name in fields})
+
+
+class FedSeat0HopPlus(HopPlus):
+    """All seats are trained on the trajectory of seat 0."""
+
+    def _with_codes(self, goals, new):
+        own = super()._with_codes(goals, new)
+        first = jnp.zeros(len(self.active), int)
+        return picked_seats(own, first)
+
+
+class BySeatHopPlus(HopPlus):
+    """What is drawn to learn from, and to imagine, hangs on the position of a seat."""
+
+    def update(self, key, state, trajectory, progress):
+        by_position = trajectory._replace(streams=jnp.arange(self.game_seats))
+        return super().update(key, state, by_position, progress)
 
 
 class HalfReturns(HOP):

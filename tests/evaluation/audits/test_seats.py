@@ -21,6 +21,7 @@ from coplay.algorithms.ppo.learner import PPO
 from coplay.algorithms.registry import LEARNERS
 from coplay.cli import main as cli
 from coplay.core.config import with_fields
+from coplay.core.trajectory import Trajectory
 from coplay.evaluation.audits import seats
 from coplay.evaluation.audits.checks import Audit, Check
 from coplay.evaluation.audits.seat_fairness import compare_seats, fairness_checks
@@ -28,6 +29,7 @@ from coplay.evaluation.audits.seat_learning import fewest_seeds
 from coplay.evaluation.audits.seat_rotation import (
     Learned,
     _changes,
+    _drift,
     _largest,
     _update_check,
     difference,
@@ -206,6 +208,7 @@ def test_hop_shows_its_stages(kind: type, stage: str | None) -> None:
     [
         (HopPlus, None),
         (planted.HalfCodes, "batch"),
+        (planted.FedSeat0HopPlus, "batch"),
         (planted.HalfHopPlusAdvantage, "advantages"),
     ],
     ids=str,
@@ -233,6 +236,16 @@ def test_all_that_hop_plus_learns_and_imagines_moves_with_the_seats(learning: st
     config = with_fields(HopPlusConfig(), SEARCH | PLUS_SMALL | PLUS_LEARNING[learning])
     audit = audited(HopPlus.made, config)
     assert audit.passed, audit.words
+    # Not even by rounding: clipping and the optimiser would make more of it.
+    (learned,) = (check for check in audit.checks if check.name == "what is learned, seats rotated")
+    assert learned.figures["difference"] == 0
+
+
+@pytest.mark.slow
+def test_drawing_by_position_is_named_as_the_update_of_hop_plus() -> None:
+    config = with_fields(HopPlusConfig(), SEARCH | PLUS_SMALL | PLUS_LEARNING["its models"])
+    fault = audited(planted.BySeatHopPlus, config).first_fault
+    assert fault is not None and fault.stage == "update", fault
 
 
 def test_what_stood_for_nothing_hides_no_difference() -> None:
@@ -275,6 +288,22 @@ def test_what_a_learner_makes_of_rounding_is_allowed(
     check = _update_check(turned, orders, np.array([1.0, 2.0]), lambda: rounding)
     assert check.passed == passed, check.detail
     assert ("last digit" in check.detail) == (apart > 1e-3)
+
+
+def test_rounding_is_measured_as_often_as_seats_are_rotated() -> None:
+    """What a kink makes of rounding shows in few draws."""
+    first = Learned((np.zeros(1),) * 2, (np.ones(1),) * 2, {}, {})
+    kink = Learned((np.zeros(1),) * 2, (np.full(1, 1.5),) * 2, {}, {})
+    given: list[Any] = []
+
+    def learn(order: Any, played: Any) -> Learned:
+        given.append(np.asarray(played.reward))
+        return kink if len(given) == 3 else first
+
+    played = Trajectory(*(np.ones((2, 3, 4, 2)),) * 12)
+    assert [_drift(first, learn, played, 0, 2), len(given)] == [0.0, 2]
+    assert not np.array_equal(*given)
+    assert [_drift(first, learn, played, 0, 2), len(given)] == [0.5, 4]
 
 
 def test_differences_are_relative_and_illegal_actions_have_no_size() -> None:
