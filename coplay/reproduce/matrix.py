@@ -1,12 +1,18 @@
 """Does modelling the other player pay in matrix games?"""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from coplay.reproduce.experiment import MAIN, Experiment, Findings, Measurement
+import numpy as np
+
+from coplay.matches.statistics import bootstrap_interval, iqm
+from coplay.reproduce.experiment import MAIN, Experiment, Findings, Measurement, over_runs, words
 from coplay.reproduce.self_play import Rows
 
 ROUNDS = 50
+"""Rounds of an episode."""
+EARLY, LATE = 10, 12
+"""Episodes of the first and of the last rounds that are reported, of 48."""
 BIASED = {"mixture-25": 0.5, "mixture-90": 0.8}
 """A player that takes heads with this percentage -> what the best answer brings in a round."""
 LEARNS = {
@@ -14,86 +20,135 @@ LEARNS = {
     "ppo-gru": ("PPO with a GRU that goes on learning", "--learn"),
 }
 """Learner -> what it is called, and what of it learns while it adapts."""
-REPETITIONS = 10
+PENNIES_SEEDS, REPETITIONS = (0, 1, 2, 3, 4), 5
 
 
-def trained(player: str) -> Measurement:
+def trained(player: str, seed: int) -> Measurement:
     return Measurement(
-        f"pennies-{player}",
-        f"train {player} --game matrix:matching-pennies --steps 50000 --no-pictures "
-        f"--out runs/pennies-{player}",
+        f"pennies-{player}-s{seed}",
+        f"train {player} --game matrix:matching-pennies --steps 50000 --seed {seed} --no-pictures "
+        f"--out runs/pennies-{player}-s{seed}",
     )
 
 
-def adapted(player: str, against: str) -> Measurement:
+def adapted(player: str, against: str, seed: int) -> Measurement:
     _, option = LEARNS[player]
+    name = f"pennies-{player}-{against}-s{seed}"
     return Measurement(
-        f"pennies-{player}-{against}",
-        f"adapt runs/pennies-{player} --side 0 --against {against} {option} --no-normalise "
-        f"--seeds {REPETITIONS} --out runs/pennies-{player}-{against}",
+        name,
+        f"adapt runs/pennies-{player}-s{seed} --side 0 --against {against} {option} "
+        f"--no-normalise --seeds {REPETITIONS} --out runs/{name}",
     )
+
+
+def training_seconds(summaries: Sequence[Mapping[str, Any]]) -> str:
+    """Of one run without compiling, the median."""
+    return f"{np.median([summary['seconds'] for summary in summaries]):.0f}"
 
 
 def read_pennies(outputs: Mapping[str, Any], rows: Rows) -> Findings:
-    made, shares = [], {}
+    made, found, lines = [], {}, {}
     for player, (label, _) in LEARNS.items():
+        runs = [outputs[trained(player, seed).name] for seed in PENNIES_SEEDS]
         for against, best in BIASED.items():
-            result = outputs[adapted(player, against).name]
-            low, high = (end / ROUNDS for end in result["interval"])
-            shares[player, against] = result["score"] / ROUNDS / best
-            made.append(
-                [
-                    label,
-                    f"`{against}`",
-                    f"{result['score'] / ROUNDS:.3f} ({low:.3f} to {high:.3f})",
-                    f"{result['curve'][0] / ROUNDS:.3f}",
-                    f"{best:.1f}",
-                    f"{shares[player, against]:.2f}",
-                ]
+            curves = (
+                np.array(
+                    [outputs[adapted(player, against, s).name]["curve"] for s in PENNIES_SEEDS]
+                )
+                / ROUNDS
             )
-    least = {player: min(shares[player, against] for against in BIASED) for player in LEARNS}
-    pays = "pays" if least["hop"] > least["ppo-gru"] else "does not pay"
+            early, late = (
+                over_runs(part.mean(axis=1), digits=2)
+                for part in (curves[:, :EARLY], curves[:, -LATE:])
+            )
+            found[player, against] = early, late
+            lines[f"{player} against {against}"] = _band(curves)
+            made.append([label, f"`{against}`", early, late, f"{best:.1f}", training_seconds(runs)])
+    parts = []
+    for index, which in enumerate(("first 500", "last 600")):
+        cells = {
+            player: " and ".join(f"{found[player, a][index]['value']:.2f}" for a in BIASED)
+            for player in LEARNS
+        }
+        pays = verdict({a: (found["hop", a][index], found["ppo-gru", a][index]) for a in BIASED})
+        parts.append(
+            f"in the {which} rounds HOP gets {cells['hop']} per round, PPO with a memory that goes "
+            f"on learning {cells['ppo-gru']}: modelling the other {pays}"
+        )
+    answer = "; ".join(parts)
     return Findings(
-        f"After 2400 rounds in one copy HOP gets at least {least['hop']:.2f} of what the best "
-        f"answer to a biased player brings, PPO with a memory that goes on learning "
-        f"{least['ppo-gru']:.2f}: modelling the other {pays} here.",
+        f"{answer[0].upper()}{answer[1:]}. The best answers bring 0.50 and 0.80.",
         [
-            [f"{label} against a biased player in matching pennies", f"{least[player]:.2f}"]
-            for player, (label, _) in LEARNS.items()
+            [f"{label}, first 500 rounds against `{a}`, best {BIASED[a]}", found[player, a][0]]
+            for player, label in (("hop", "HOP in matching pennies"), ("ppo-gru", "PPO-GRU there"))
+            for a in BIASED
         ],
         {
             MAIN: {
                 "columns": [
                     "player",
                     "against",
-                    "reward per round, last 600",
-                    "first episode",
+                    "reward per round, first 500",
+                    "last 600",
                     "best answer",
-                    "share of it",
+                    "seconds of training",
                 ],
                 "rows": made,
             }
         },
+        {"kind": "curves", "x": "rounds", "y": "reward per round", "lines": lines},
     )
+
+
+def verdict(pairs: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]]) -> str:
+    """Against which of two players modelling pays.
+
+    pairs: another player -> the cells of who models it and of who does not; it pays where the
+        first's interval is wholly above the second's.
+    """
+
+    def said(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+        if one["low"] > other["high"]:
+            return "pays"
+        return "costs reward" if one["high"] < other["low"] else "makes no clear difference"
+
+    words = {name: said(*cells) for name, cells in pairs.items()}
+    first, *others = words.values()
+    if all(found == first for found in others):
+        return f"{first} against both"
+    return ", ".join(f"{found} against {name}" for name, found in words.items())
+
+
+def _band(curves: np.ndarray) -> dict[str, Any]:
+    """A line of a chart: [run, episode] as interquartile mean with its interval."""
+    bands = [bootstrap_interval(column, resamples=500) for column in curves.T]
+    return {
+        "x": [ROUNDS * (episode + 1) for episode in range(curves.shape[1])],
+        "y": [round(iqm(column), 4) for column in curves.T],
+        "low": [round(low, 4) for low, _ in bands],
+        "high": [round(high, 4) for _, high in bands],
+    }
 
 
 RECIPROCAL = ("tit-for-tat", "grim")
 """Players beside whom the best plan is to cooperate until the last known round."""
 PLANS = {"hop": "HOP", "ppo-gru": "PPO with a GRU"}
+DILEMMA_SEEDS = (0, 1, 2)
 
 
-def beside(player: str, other: str) -> Measurement:
+def beside(player: str, other: str, seed: int) -> Measurement:
+    name = f"dilemma-{player}-{other}-s{seed}"
     return Measurement(
-        f"dilemma-{player}-{other}",
+        name,
         f"train {player} --game matrix:prisoners-dilemma --seating {player},{other} "
-        f"--steps 50000 --no-pictures --out runs/dilemma-{player}-{other}",
+        f"--steps 50000 --seed {seed} --no-pictures --out runs/{name}",
     )
 
 
-def meeting(player: str, other: str) -> Measurement:
+def meeting(player: str, other: str, seed: int) -> Measurement:
     return Measurement(
-        f"plan-{player}-{other}",
-        f"play --seating runs/dilemma-{player}-{other},{other} --greedy --episodes 64 "
+        f"plan-{player}-{other}-s{seed}",
+        f"play --seating runs/dilemma-{player}-{other}-s{seed},{other} --greedy --episodes 64 "
         "--exploitability",
     )
 
@@ -102,28 +157,47 @@ def read_dilemma(outputs: Mapping[str, Any], rows: Rows) -> Findings:
     made, found = [], {}
     for player, label in PLANS.items():
         for other in RECIPROCAL:
-            output = outputs[meeting(player, other).name]
-            best = output["policies"]["best_plan"][0]
-            found[player, other] = reward = output["seats"][0]["reward"]
+            runs = [outputs[beside(player, other, seed).name] for seed in DILEMMA_SEEDS]
+            played = [outputs[meeting(player, other, seed).name] for seed in DILEMMA_SEEDS]
+            best = played[0]["policies"]["best_plan"][0]
             plan = ", then ".join(f"{name} {times} times" for name, times in best["actions"])
-            made.append([label, f"`{other}`", f"{reward:.1f}", f"{best['reward']:.0f}", plan])
+            reward = over_runs([output["seats"][0]["reward"] for output in played], digits=1)
+            found[player, other] = reward
+            made.append(
+                [
+                    label,
+                    f"`{other}`",
+                    reward,
+                    f"{best['reward']:.0f}",
+                    plan,
+                    training_seconds(runs),
+                ]
+            )
+    pays = verdict({o: (found["hop", o], found["ppo-gru", o]) for o in RECIPROCAL})
     against = {
-        player: " and ".join(f"{found[player, other]:.1f}" for other in RECIPROCAL)
+        player: " and ".join(words(found[player, other]) for other in RECIPROCAL)
         for player in PLANS
     }
     return Findings(
         f"Beside tit-for-tat and grim HOP gets {against['hop']} in 50 known rounds, PPO with a "
-        f"memory {against['ppo-gru']}; the best plan brings 152.",
+        f"memory {against['ppo-gru']}. The best plan brings 152. Modelling the other {pays}.",
         [
             [
                 f"{label} beside tit-for-tat, 50 rounds, at most 152",
-                f"{found[player, RECIPROCAL[0]]:.1f}",
+                found[player, RECIPROCAL[0]],
             ]
             for player, label in PLANS.items()
         ],
         {
             MAIN: {
-                "columns": ["player", "beside", "reward", "best possible", "by this plan"],
+                "columns": [
+                    "player",
+                    "beside",
+                    "reward",
+                    "best possible",
+                    "by this plan",
+                    "seconds of training",
+                ],
                 "rows": made,
             }
         },
@@ -135,11 +209,16 @@ EXPERIMENTS = (
         "pennies",
         "Matching pennies against biased players",
         "How fast is a biased player found out and exploited?",
-        f"one training seed, {REPETITIONS} repetitions of the adaptation",
-        6,
+        f"training seeds 0 to 4, {REPETITIONS} repetitions of the adaptation of each",
+        15,
         (
-            *(trained(player) for player in LEARNS),
-            *(adapted(player, against) for player in LEARNS for against in BIASED),
+            *(trained(player, seed) for player in LEARNS for seed in PENNIES_SEEDS),
+            *(
+                adapted(player, against, seed)
+                for player in LEARNS
+                for against in BIASED
+                for seed in PENNIES_SEEDS
+            ),
         ),
         read_pennies,
     ),
@@ -147,11 +226,21 @@ EXPERIMENTS = (
         "dilemma",
         "The prisoner's dilemma with a known end",
         "Does a player find out that it pays to cooperate until the last round?",
-        "one training seed",
-        6,
+        "training seeds 0 to 2",
+        10,
         (
-            *(beside(player, other) for player in PLANS for other in RECIPROCAL),
-            *(meeting(player, other) for player in PLANS for other in RECIPROCAL),
+            *(
+                beside(p, other, seed)
+                for p in PLANS
+                for other in RECIPROCAL
+                for seed in DILEMMA_SEEDS
+            ),
+            *(
+                meeting(p, other, seed)
+                for p in PLANS
+                for other in RECIPROCAL
+                for seed in DILEMMA_SEEDS
+            ),
         ),
         read_dilemma,
     ),

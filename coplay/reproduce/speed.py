@@ -10,6 +10,52 @@ from coplay.reproduce.self_play import Rows
 BENCH = Measurement("bench", "bench --boards 4 --repeats 3 --no-pettingzoo")
 PEERS = Measurement("peers", "bench peers --repeats 3")
 
+STEPPING = Measurement(
+    "stepping",
+    "bench --boards --games stag-hunt own --jaxmarl jaxmarl:coin_game --repeats 3 --no-pettingzoo "
+    "--no-start-up",
+)
+
+
+def read_stepping(outputs: Mapping[str, Any], rows: Rows) -> Findings:
+    found = outputs[STEPPING.name]["rows"]
+    own = [row for row in found if row["board"]]
+    others = [row for row in found if not row["board"]]
+    shares = [_ratio(row) for row in own]
+    times = _ratio(others[-1])
+    return Findings(
+        f"With the views of all seats built, games step at {min(shares):.0%} to {max(shares):.0%} "
+        f"of the speed of their rules alone. The coin game steps {times:.2f} times as fast as "
+        "JaxMARL's.",
+        [
+            [f"game steps per second with random players, {row['board']}", _speed(row)]
+            for row in own[:1]
+        ]
+        + [["coin game, steps per second: times as fast as JaxMARL's", f"{times:.2f}"]],
+        {
+            MAIN: {
+                "columns": ["game", "steps per second", "rules alone", "share"],
+                "rows": [[f"`{row['board']}`", *_beside(row), f"{_ratio(row):.0%}"] for row in own],
+            },
+            "jaxmarl": {
+                "columns": ["what", "steps per second", "JaxMARL's own", "times as fast"],
+                "rows": [[row["what"], *_beside(row), f"{_ratio(row):.2f}"] for row in others],
+            },
+        },
+    )
+
+
+def _speed(row: Mapping[str, Any]) -> str:
+    return f"{row['per_second']:,.0f}"
+
+
+def _beside(row: Mapping[str, Any]) -> list[str]:
+    return [_speed(row), f"{row['beside_per_second']:,.0f}"]
+
+
+def _ratio(row: Mapping[str, Any]) -> float:
+    return float(row["per_second"] / row["beside_per_second"])
+
 
 def read_speed(outputs: Mapping[str, Any], rows: Rows) -> Findings:
     made = [
@@ -69,5 +115,14 @@ EXPERIMENTS = (
         15,
         (BENCH, PEERS),
         read_speed,
+    ),
+    Experiment(
+        "stepping",
+        "Stepping speed of all games",
+        "How fast is each game, beside its rules alone and beside JaxMARL's?",
+        "nothing is trained",
+        5,
+        (STEPPING,),
+        read_stepping,
     ),
 )

@@ -23,7 +23,7 @@ def seats(reward: float) -> list[dict[str, Any]]:
 def trained(reward: float, seeds: int) -> dict[str, Any]:
     """The summary of a run; team means are reward, reward + 1, … by seed."""
     of_seeds = [{"team_mean": reward + seed, "seats": seats(seed)} for seed in range(seeds)]
-    ran = {"steps": 1000, "parameters": 5000}
+    ran = {"steps": 1000, "parameters": 5000, "seconds": 2.5}
     return ran | {"seeds": of_seeds} if seeds > 1 else ran | of_seeds[0]
 
 
@@ -53,7 +53,7 @@ def printed(command: str) -> Any:
         settings = [{"smooth_weight": one, "align_weight": other} for one, other in pairs]
         return {"trials": [{"setting": one, "values": [1.0, 2.0]} for one in settings]}
     if command.startswith("adapt"):
-        kept = {"score": 20.0, "interval": [19.0, 21.0], "curve": [1.0, 20.0]}
+        kept = {"score": 20.0, "interval": [19.0, 21.0], "curve": [1.0, 20.0, *[25.0] * 22]}
         first = None if "nh,nh" in command else 3
         return kept | {"normalised": 0.5, "episodes_to_first_90": first}
     if command.startswith("play --cross"):
@@ -72,6 +72,8 @@ def printed(command: str) -> Any:
     if command.startswith("bench"):
         row = {"what": "PPO", "board": "4x4", "counted": "steps", "per_second": 50}
         row |= {"beside": "limit: the networks alone", "beside_per_second": 100}
+        if "--jaxmarl" in command:
+            return {"rows": [row | {"board": "stag-hunt"}, row | {"board": ""}]}
         none = {"per_second": None, "beside": None, "beside_per_second": None}
         return {"rows": [row, row | none]}
     return None
