@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import equinox as eqx
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from coplay.core.config import leaves
 from coplay.core.errors import UserError
 from coplay.core.game import Game
 from coplay.core.group import Group
@@ -61,6 +62,13 @@ class Learner(eqx.Module):
     def declared_data(self) -> tuple[str, ...]:
         """Parts of what `training_data` gives, by their paths, that must change what is learned."""
         return (".reward",)
+
+    @property
+    def coefficients(self) -> tuple[str, ...]:
+        """Fields of the configuration that must change what is learned if they are halved, by their
+        paths, as the wiring audit asks: unless said, all whose names end in _weight."""
+        paths = (leaf.path for leaf in leaves(self.config))
+        return tuple(path for path in paths if path.endswith("_weight"))
 
     def parameters(self, state: LearnerState) -> Any:
         """What is optimised, for the wiring audit: unless said, all modules in the state that

@@ -76,6 +76,11 @@ class HopPlus(SetLearner):
             )
         return PartialHopPlus(**fields | {"config": config.resolved(shape)})
 
+    @property
+    def coefficients(self) -> tuple[str, ...]:
+        # The history has no encoder of its own here.
+        return tuple(x for x in super().coefficients if not x.startswith("history."))
+
     def check(self, game: Game) -> None:
         check_content(self.config.goals, self.shape)
         if self.config.uses_world_model:

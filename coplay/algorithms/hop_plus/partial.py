@@ -105,6 +105,11 @@ class PartialHopPlus(EmbeddedPPO):
     def declared_data(self) -> tuple[str, ...]:
         return (".own.reward", ".others.action", ".others.view")
 
+    @property
+    def coefficients(self) -> tuple[str, ...]:
+        # Of the goal model's loss, only the part of the prototypes is learned here.
+        return tuple(x for x in super().coefficients if not x.endswith("kl_weight"))
+
     def parameters(self, state: PPOState) -> dict[str, Any]:
         """Of the goal model, the opponent model and the prototypes alone learn after the
         recordings."""

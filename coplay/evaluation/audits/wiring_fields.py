@@ -28,14 +28,6 @@ from coplay.training.config import TrainConfig
 from coplay.training.phases import plan_phases
 
 
-def coefficients(config: Any) -> list[str]:
-    """The coefficients of a loss among the fields of a configuration, by their paths: by its own
-    word (`coefficients`), else all whose names end in _weight."""
-    named = getattr(config, "coefficients", None)
-    paths = [leaf.path for leaf in leaves(config)]
-    return list(named) if named is not None else [x for x in paths if x.endswith("_weight")]
-
-
 def coefficient_check(
     learner: Learner,
     state: LearnerState,
@@ -48,8 +40,8 @@ def coefficient_check(
     learn: (learner, state, watched) -> state. compiled: (function, *arguments) -> it compiled.
     """
     title = "coefficients of the loss act"
-    names = [name for name in coefficients(learner.config) if get_field(learner.config, name)]
-    off = [name for name in coefficients(learner.config) if name not in names]
+    names = [name for name in learner.coefficients if get_field(learner.config, name)]
+    off = [name for name in learner.coefficients if name not in names]
     if not names:
         return Check(title, "loss", True, "there are none")
     values = np.array([float(get_field(learner.config, name)) for name in names])

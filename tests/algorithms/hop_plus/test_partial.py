@@ -43,6 +43,17 @@ def made(game: Any, **fields: Any) -> Any:
     )
 
 
+def test_weights_of_losses_are_those_that_it_has() -> None:
+    """The wiring audit halves them: what the other kind of view alone has would count as dead."""
+    full = make_game("stag-hunt", height=5, width=5, players=2, stags=1, hares=1, horizon=4)
+    own = {"history.view_weight", "history.code_weight"}
+    kl = {"goals.kl_weight", "goals.inference_kl_weight"}
+    both = {"value_weight", "entropy_weight", "goals.gate_weight"}
+    assert set(made(full).coefficients) == both | kl
+    assert set(made(full, views="own").coefficients) == both | own
+    assert set(made(GAME).coefficients) == both | own
+
+
 def test_what_is_hidden_changes_no_decision() -> None:
     learner = made(GAME)
     assert isinstance(learner, PartialHopPlus)
