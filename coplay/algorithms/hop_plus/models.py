@@ -141,7 +141,8 @@ class Models(NamedTuple):
         order = jnp.argsort(new.streams)
 
         def cut(x: Shaped[Array, "chunk time *rest"]) -> Shaped[Array, "piece slot *rest"]:
-            by_stream = x.reshape(-1, self.game_seats, *x.shape[1:])[:, order]
+            copies = count // self.game_seats  # views may have no numbers, so no -1
+            by_stream = x.reshape(copies, self.game_seats, *x.shape[1:])[:, order]
             return by_stream.reshape(count * pieces, length, *x.shape[2:])
 
         others = jnp.asarray(np.tile(self.observed, count // self.game_seats))[:, None]
