@@ -5,7 +5,6 @@ where it was.
 """
 
 import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from coplay.core.errors import Interrupted, RunStopped, UserError, why_stopped
 from coplay.core.lock import LOCK, Lock
 from coplay.sweeps.config import SweepConfig
 from coplay.sweeps.jobs import workers_for
-from coplay.sweeps.workers import BREAK, LOSSES, TRIES, Job, Workers, tail
+from coplay.sweeps.workers import LOSSES, TRIES, Job, Workers, awaited, tail
 
 
 def do_parts(
@@ -81,7 +80,7 @@ def run_jobs(workers: Workers, jobs: list[Job], say: Callable[[str], None]) -> N
                 waiting.append(job)
                 break
             running[job.name] = job
-        for one in workers.poll():
+        for one in awaited(workers):
             job = running.pop(one.name)
             if one.code == 0:
                 done += 1
@@ -93,4 +92,3 @@ def run_jobs(workers: Workers, jobs: list[Job], say: Callable[[str], None]) -> N
                 raise RunStopped(f"{job.name} failed: {one.words or tail(job.log)}")
             say(f"{job.name}: {'its machine is lost' if one.lost else 'it failed'}; once more")
             waiting.insert(0, job)
-        time.sleep(BREAK)

@@ -22,7 +22,15 @@ from coplay.sweeps.jobs import (
 )
 from coplay.sweeps.samplers import make_sampler
 from coplay.sweeps.space import configured, words
-from coplay.sweeps.workers import BREAK, LOSSES, TRIES, Ended, LocalWorkers, Workers
+from coplay.sweeps.workers import (
+    BREAK,
+    LOSSES,
+    TRIES,
+    Ended,
+    LocalWorkers,
+    Workers,
+    awaited,
+)
 from coplay.training.phases import plan_phases
 from coplay.training.records import last_rows
 from coplay.training.run import RunFolder, make_game_of
@@ -203,14 +211,13 @@ class Sweep:
                     break
             if not self.running and (late or not self.waiting):
                 break
-            ended = workers.poll()
+            ended = awaited(workers)
             for one in ended:
                 self._ended(one)
             if ended:
                 opened.write(self.state)
             self._prune(workers)
             self._show(bool(ended))
-            time.sleep(BREAK)
         if late and (left := self.count - sum(one.over for one in self.state.trials)):
             self.watcher.say(f"{left} trials are left out: {minutes:g} minutes are over")
 

@@ -80,6 +80,16 @@ class Workers(Protocol):
         """Stop everything and wait."""
 
 
+def awaited(workers: Workers) -> list[Ended]:
+    """The jobs that ended, as soon as one has; none after a `BREAK`. A slot that waits for the next
+    job is lost."""
+    for _ in range(4):
+        if ended := workers.poll():
+            return ended
+        time.sleep(BREAK / 4)
+    return []
+
+
 def cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -23,7 +23,7 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Jobs are done one by one in this process."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(parts, "workers_for", lambda *given: InProcess(set()))
-    monkeypatch.setattr(parts, "BREAK", 0.0)
+    monkeypatch.setattr("coplay.sweeps.workers.BREAK", 0.0)
 
 
 @pytest.mark.slow

@@ -26,7 +26,8 @@ Outcome = Callable[[dict[str, Any], int], float | int]
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "BREAK", 0.0)
+    for module in ("sweep", "workers"):
+        monkeypatch.setattr(f"coplay.sweeps.{module}.BREAK", 0.0)
 
 
 def good(config: dict[str, Any], times: int) -> float:

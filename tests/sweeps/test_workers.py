@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -106,3 +107,15 @@ def test_a_run_ends_with_its_parent(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             return
         time.sleep(0.05)
     raise AssertionError("the run goes on without its parent")
+
+
+def test_a_job_that_ends_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept = list[float]()
+    monkeypatch.setattr(workers.time, "sleep", slept.append)
+    answers: list[list[Ended]] = [[], [Ended("one", 0)], []]
+    asked = SimpleNamespace(poll=lambda: answers.pop(0))
+    assert workers.awaited(asked) == [Ended("one", 0)]
+    assert len(slept) == 1, "after the answer it does not wait any longer"
+    answers[:] = [[]] * 4
+    assert workers.awaited(asked) == []
+    assert sum(slept[1:]) == pytest.approx(workers.BREAK)
