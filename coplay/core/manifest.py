@@ -66,7 +66,8 @@ class Manifest:
         before = self._there(name) or [ABSENT]
         self.entries.pop(name, None)
         if temporary is not None:
-            self.entries[name] = [checksum(temporary), *before]
+            new = checksum(temporary)
+            self.entries[name] = [new, *(one for one in before if one != new)]
         self.write()
 
     def _there(self, name: str) -> list[dict[str, Any]]:

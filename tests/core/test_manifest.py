@@ -7,7 +7,14 @@ import pytest
 
 from coplay.core import files
 from coplay.core.check import FolderReport, check_manifest
-from coplay.core.manifest import MANIFEST, Manifest, checksum, read_manifest, whole_folder
+from coplay.core.manifest import (
+    MANIFEST,
+    Manifest,
+    checksum,
+    listing,
+    read_manifest,
+    whole_folder,
+)
 
 
 class Died(BaseException):
@@ -88,3 +95,10 @@ def test_a_folder_that_fails_leaves_nothing(tmp_path: Path) -> None:
         (folder / "a").write_text("")
         raise RuntimeError
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_written_again_as_it_was_has_one_content(tmp_path: Path) -> None:
+    for _ in range(2):
+        with listing(tmp_path):
+            files.write_json(tmp_path / "a.json", 1)
+        assert len(read_manifest(tmp_path)["a.json"]) == 1 and not bad(tmp_path)

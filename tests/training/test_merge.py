@@ -63,7 +63,7 @@ def test_seeds_one_by_one_are_the_same_run(tmp_path: Path, monkeypatch: pytest.M
     whole, split = tmp_path / "whole", tmp_path / "split"
     train("ppo", out=whole, seeds=3, **SMALL)
     monkeypatch.setattr(parts, "workers_for", lambda *given: InProcess({"seed-6"}))
-    monkeypatch.setattr(parts, "BREAK", 0.0)
+    monkeypatch.setattr("coplay.sweeps.workers.BREAK", 0.0)
     train("ppo", out=split, seeds=3, on="local:1", **SMALL)
     assert result(whole) == result(split)
     assert not (tmp_path / "split.parts").exists()
