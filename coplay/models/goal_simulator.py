@@ -261,8 +261,9 @@ def belief_context(
     if goals is None:
         return flags
     features = jax.vmap(goals.features)(state)[:, 1:]
-    open_ = jax.vmap(goals.open)(state)[:, 1:]
-    mean = sum_in_order(restricted(belief, open_)[..., None] * features, axis=2)
+    # Inside a tree goals are gone that were open when the belief was formed.
+    belief = restricted(belief, jax.vmap(goals.open)(state)[:, 1:])
+    mean = sum_in_order(belief[..., None] * features, axis=2)
     if rates is not None:
         mean = jnp.concatenate([mean, belief[..., -1:] * rates], axis=-1)
     there = jax.vmap(game.alive)(state)[:, 1:]

@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer, Shaped
 
-from coplay.core.game import Observation
+from coplay.core.game import Game, Observation, State
 from coplay.core.goals import Goals, hindsight
 from coplay.core.trajectory import Trajectory
+from coplay.models.goal_simulator import belief_context
 from coplay.models.personas import NO_PERSONA
 from coplay.nn.networks import Network, ViewShape, flatten
 from coplay.rl.advantages import gae
@@ -95,6 +96,25 @@ def goals_in_hindsight(
     chosen = label[..., None] == jnp.arange(features.shape[-2])
     goal = jnp.sum(jnp.where(chosen[..., None], features, 0.0), axis=-2)
     return goal, label >= 0
+
+
+def contexts_seen(
+    game: Game, goals: Goals | None, trajectory: Trajectory, active: tuple[int, ...], personas: int
+) -> Float[Array, "time copy own input"]:
+    """What actor and critic of the active seats saw beside the view, as if without personas; their
+    thoughts are `HOPRecord`s, none without goals."""
+    steps, copies = trajectory.over.shape
+    none = jnp.full(copies, NO_PERSONA)
+    record = trajectory.recorded[active]
+    belief, rates = record or (jnp.zeros((steps, len(active), copies, 0, 0)), None)
+
+    def one(state: State, seat: Array, belief: Array, rates: Any) -> Float[Array, "copy input"]:
+        ego = jax.vmap(game.ego_state, (0, None))(state, seat)
+        return belief_context(game, ego, goals, belief, rates, none, personas)
+
+    over_seats = jax.vmap(one, (None, 0, 0, 0), 1)
+    over_time = jax.vmap(over_seats, (0, None, 0, 0))
+    return over_time(trajectory.state, jnp.array(active), belief, rates)
 
 
 def discounted_returns(
@@ -209,3 +229,14 @@ def picked(replay: ReplayRows, index: Int[Array, "seat sample"], own: np.ndarray
             for name, value in replay._asdict().items()
         }
     )
+
+
+def by_model(
+    x: Shaped[Array, "own other row *rest"], separate: bool, one: bool
+) -> Shaped[Array, "set model sample *rest"]:
+    """Steps of the co-players of own seats, as opponent models learn from them. separate: each own
+    seat has a set of models; else all share one. one: a set is one model of all co-players."""
+    own, other, row, *rest = x.shape
+    if not separate:
+        x = jnp.swapaxes(x, 0, 1).reshape(1, other, own * row, *rest)
+    return x.reshape(len(x), 1, x.shape[1] * x.shape[2], *rest) if one else x

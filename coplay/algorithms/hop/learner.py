@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float, Int, Integer, PRNGKeyArray, Shaped
+from jaxtyping import Array, Float, Int, Integer, PRNGKeyArray
 
 from coplay.algorithms.hop.config import HOPConfig
 from coplay.algorithms.hop.data import (
@@ -26,6 +26,8 @@ from coplay.algorithms.hop.data import (
     ReplayRows,
     RolloutInfo,
     append,
+    by_model,
+    contexts_seen,
     discounted_returns,
     draw_rows,
     empty_replay,
@@ -43,12 +45,12 @@ from coplay.algorithms.hop.networks import (
     opponent_loss,
     warm_started,
 )
-from coplay.algorithms.hop.player import HOPPlayer, HOPRecord, check_game_for_hop, goals_of
+from coplay.algorithms.hop.player import HOPPlayer, check_game_for_hop, goals_of
 from coplay.core.game import Game
 from coplay.core.group import Group
 from coplay.core.numerics import masked_mean
 from coplay.core.trajectory import Trajectory, in_full
-from coplay.models.goal_simulator import belief_context, sample_goals
+from coplay.models.goal_simulator import sample_goals
 from coplay.models.opponent_model import accuracy, predict
 from coplay.models.personas import NO_PERSONA, PersonaSeed
 from coplay.models.prototype_goals import shares_in_hindsight
@@ -156,6 +158,11 @@ class HOP(SetLearner):
         return make_optimiser(self.config.optimiser)
 
     @property
+    def _each(self) -> "HOP":
+        """As if every seat had a set of its own."""
+        return dataclasses.replace(self, config=self.config.separated)
+
+    @property
     def _rows(self) -> np.ndarray:
         """[own] the parameter sets of the active seats."""
         return np.broadcast_to(self.set_rows, len(self.active))
@@ -230,6 +237,8 @@ class HOP(SetLearner):
         if self.settings.goals.source == "declared":
             assert game.goals is not None and realised is not None
             goal, labelled = goals_in_hindsight(game.goals, trajectory, realised)
+        goals = goals_of(game, self.settings) if self.settings.has_goals else None
+        context = contexts_seen(game, goals, trajectory, self.active, self.shape.personas)
         everyone = ReplayRows(
             observation=trajectory.observation,
             alive=trajectory.alive,
@@ -237,7 +246,7 @@ class HOP(SetLearner):
             goal=goal,
             labelled=labelled,
             persona=jnp.full((steps, copies, seats), NO_PERSONA, jnp.int8),
-            context=self._context(game, trajectory),
+            context=context,
             policy=jnp.exp(trajectory.log_policy[:, :, own]),
             target=jnp.zeros((steps, copies, len(own))),
             prototype=jnp.zeros((steps, copies, len(own), self._labelled), jnp.int8),
@@ -259,23 +268,6 @@ class HOP(SetLearner):
         number = self.settings.goals.prototypes
         return shares_in_hindsight(belief, trajectory.over, number).reshape(*size, number)
 
-    def _context(self, game: Game, trajectory: Trajectory) -> Float[Array, "time copy own input"]:
-        """What actor and critic of the active seats saw beside the view, without personas."""
-        goals = goals_of(game, self.settings) if self.settings.has_goals else None
-        none = jnp.full(trajectory.over.shape[1], NO_PERSONA)
-
-        def one(state: Any, seat: Array, record: HOPRecord) -> Float[Array, "copy input"]:
-            ego = jax.vmap(game.ego_state, (0, None))(state, seat)
-            return belief_context(game, ego, goals, *record, none, self.shape.personas)
-
-        record = trajectory.recorded[self.active]
-        if record is None:
-            steps, copies = trajectory.over.shape
-            record = HOPRecord(jnp.zeros((steps, len(self.active), copies, 0, 0)), None)
-        seats = jnp.array(self.active)
-        over_seats = jax.vmap(one, (None, 0, 0), 1)
-        return jax.vmap(over_seats, (0, None, 0))(trajectory.state, seats, record)
-
     # --- learning ------------------------------------------------------------------------------
 
     def update(
@@ -291,6 +283,7 @@ class HOP(SetLearner):
         new, value = self._with_returns(per_seat.critic, new, own, info, personas)
         if self._labelled:
             uniform = jax.random.uniform(jax.random.fold_in(key, 1), info.shares.shape[:-1])
+            uniform = uniform[:, jnp.argsort(self._by_stream(state))]
             new = new._replace(prototype=sample_goals(uniform, info.shares).astype(jnp.int8))
         metrics = self._prediction_metrics(per_seat.opponents, new, info.oracle)
         returns = new.target.reshape(value.shape)
@@ -318,12 +311,12 @@ class HOP(SetLearner):
         personas = self._personas(state.persona_seed, info.episode)
         new, value = self._with_returns(per_seat.critic, new, own, info, personas)
         rows = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), new)
-        each = dataclasses.replace(self, config=self.config.separated)
+        each, active = self._each, jnp.array(self.active)
         mine = jax.tree.map(lambda x: jnp.moveaxis(x, 2, 0), (own.observation, own.alive))
         return {
             "batch": (*mine, rows.context, rows.policy),
             "advantages": (rows.target, jnp.moveaxis(value, 2, 0)),
-            "loss": each._gradients(per_seat, rows, np.arange(len(self.active))),
+            "loss": each._gradients(per_seat, rows, jnp.arange(len(active)), active),
         }
 
     def _with_returns(
@@ -357,7 +350,10 @@ class HOP(SetLearner):
         self, key: PRNGKeyArray, state: HOPState, progress: Float[Array, ""]
     ) -> tuple[HOPState, dict[str, Float[Array, " seat"]]]:
         """Gradient steps on samples of the replay, and the mean of the losses by seat."""
-        replay, rows, columns = self.config.replay, self._rows, self._columns
+        replay, rows = self.config.replay, self._rows
+        # A gradient that seats share is summed over them (see `in_order_of_streams`).
+        order = np.arange(len(self.active)) if self.separate else self._by_stream(state)
+        columns, seats = jnp.array(self._columns)[order], jnp.array(self.active)[order]
         own_sets = np.unique(rows)
         networks, optimiser = jax.tree.map(lambda x: x[own_sets], (state.networks, state.optimiser))
         linear = self.config.optimiser.schedule == "linear"
@@ -368,7 +364,7 @@ class HOP(SetLearner):
 
         def one_step(carry: tuple, index: Array) -> tuple[tuple, dict[str, Array]]:
             batch = picked(state.replay, index, np.array(self.seats))
-            return self._step(carry[0], carry[1], batch, columns, scale)
+            return self._step(carry[0], carry[1], batch, columns, seats, scale)
 
         (networks, optimiser), terms = jax.lax.scan(one_step, (networks, optimiser), index)
         learned = {name: jnp.mean(values, axis=0) for name, values in terms.items()}
@@ -382,10 +378,14 @@ class HOP(SetLearner):
         return state, {name: values[each] for name, values in learned.items()}
 
     def _gradients(
-        self, networks: Networks, batch: ReplayRows, columns: np.ndarray
+        self,
+        networks: Networks,
+        batch: ReplayRows,
+        columns: Int[Array, " own"],
+        seats: Int[Array, " own"],
     ) -> tuple[dict[str, Float[Array, " set"]], Networks]:
-        """Losses and gradients of all sets on a batch of rows [seat, sample]."""
-        seats = np.array(self.active)
+        """Losses and gradients of all sets on a batch of rows [seat, sample]. columns, seats: the
+        own columns of the batch and the seats of the game from which the sets learn."""
         context = self._own(batch.context[columns])
         view = flatten(self._own(jax.tree.map(lambda x: x[seats], batch.observation)), context)
         legal = self._own(batch.observation.legal[seats])
@@ -401,7 +401,7 @@ class HOP(SetLearner):
             networks.critic, view, alive, target
         )
         model, model_gradient = jax.vmap(jax.vmap(jax.value_and_grad(opponent_loss)))(
-            networks.opponents, self._pairs(batch, batch.prototype[columns])
+            networks.opponents, self._pairs(batch, batch.prototype[columns], seats)
         )
         terms = {"policy_loss": actor, "value_loss": critic, "opponent_loss": jnp.mean(model, -1)}
         return terms, Networks(actor_gradient, critic_gradient, model_gradient)
@@ -411,11 +411,12 @@ class HOP(SetLearner):
         networks: Networks,
         optimiser: Networks,
         batch: ReplayRows,
-        columns: np.ndarray,
+        columns: Int[Array, " own"],
+        seats: Int[Array, " own"],
         scale: Float[Array, ""],
     ) -> tuple[tuple[Networks, Networks], dict[str, Float[Array, " set"]]]:
         """One gradient step of all sets on one batch, `scale` times as long as usual."""
-        terms, gradients = self._gradients(networks, batch, columns)
+        terms, gradients = self._gradients(networks, batch, columns, seats)
         learned = jax.vmap(partial(self._apply, scale))
         if self.config.learn_policy:
             actors = learned(networks.actor, gradients.actor, optimiser.actor)
@@ -442,34 +443,32 @@ class HOP(SetLearner):
         own = len(self.active)
         return jax.tree.map(lambda x: x.reshape(1, own * x.shape[1], *x.shape[2:]), x)
 
-    def _pairs(self, batch: ReplayRows, prototype: Integer[Array, "own row other"]) -> Pairs:
-        """What the opponent models learn from, [set, model, sample, ...], of steps [seat, row];
-        prototype: of the co-players of the active seats."""
-
-        def turned(
-            x: Shaped[Array, "own other row *rest"],
-        ) -> Shaped[Array, "set model sample *rest"]:
-            own, other, row, *rest = x.shape
-            if not self.separate:
-                x = jnp.swapaxes(x, 0, 1).reshape(1, other, own * row, *rest)
-            if self.config.opponents == "shared":
-                x = x.reshape(len(x), 1, x.shape[1] * x.shape[2], *rest)
-            return x
-
+    def _pairs(
+        self,
+        batch: ReplayRows,
+        prototype: Integer[Array, "own row other"],
+        seats: Int[Array, " own"],
+    ) -> Pairs:
+        """What the opponent models of these seats learn from, [set, model, sample, ...], of steps
+        [seat, row]; prototype: of their co-players."""
+        turned = partial(by_model, separate=self.separate, one=self.config.opponents == "shared")
         mask = batch.alive & batch.labelled
         if self.settings.random_goal:  # who acts at random needs no learned model
             mask = mask & (batch.persona != self.shape.personas)
         pairs = Pairs(batch.observation, batch.goal, batch.action, mask)
-        pairs = jax.tree.map(lambda x: turned(x[self._others]), pairs)
+        pairs = jax.tree.map(lambda x: turned(x[self._others(seats)]), pairs)
         if self._labelled:
             followed = jax.nn.one_hot(prototype, self.settings.goals.prototypes)
             pairs = pairs._replace(goal=turned(jnp.swapaxes(followed, 1, 2)))
         return pairs._replace(action=pairs.action.astype(jnp.int32))
 
-    @property
-    def _others(self) -> np.ndarray:
-        """[own, other] the co-players of the active seats, the next seat first."""
-        return (np.array(self.active)[:, None] + np.arange(1, self.game_seats)) % self.game_seats
+    def _others(self, seats: Int[Array, " own"]) -> Int[Array, "own other"]:
+        """The co-players of these seats, the next seat first."""
+        return (seats[:, None] + np.arange(1, self.game_seats)) % self.game_seats
+
+    def _by_stream(self, state: HOPState) -> Int[Array, " own"]:
+        """The places of the active seats in the order of their streams."""
+        return jnp.argsort(state.persona_seed.seat[self._columns])
 
     def _personas(
         self, seeds: PersonaSeed, episode: Int[Array, "time copy"]
@@ -487,12 +486,12 @@ class HOP(SetLearner):
     ) -> dict[str, Float[Array, "seat *action"]]:
         """How well the opponent models of each active seat [own, model, ...] predict what was just
         played, before they learn from it, given the goals known in hindsight."""
-        each = self if self.separate else dataclasses.replace(self, config=self.config.separated)
+        active = jnp.array(self.active)
         new = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), new)
-        pairs = each._pairs(new, new.prototype)
+        pairs = self._each._pairs(new, new.prototype, active)
         log_probs = jax.vmap(jax.vmap(predict))(opponents, pairs.observation, pairs.goal)
         found = jax.vmap(accuracy)(log_probs, pairs.action, pairs.mask)
-        most = jnp.moveaxis(oracle[:, self._others], 0, -1)  # [own, other, row]
+        most = jnp.moveaxis(oracle[:, self._others(active)], 0, -1)  # [own, other, row]
         best = masked_mean(most.reshape(pairs.mask.shape), pairs.mask, (1, 2))
         return found.metrics() | {
             "opponent_oracle_top1": best,

@@ -27,7 +27,6 @@ from coplay.games.stag_hunt import HUNT_STAG, StagHunt, StagHuntConfig
 from coplay.matches.rollout import Table, new_table, rollout
 from coplay.models.opponent_model import predict
 from coplay.models.personas import PersonaSeed
-from coplay.nn import categorical
 from coplay.nn.networks import view_shape
 from coplay.training.config import RunConfig, TrainConfig
 from coplay.training.phases import load_parts, plan_phases
@@ -480,32 +479,3 @@ def test_a_run_starts_from_ppo(tmp_path: Path) -> None:
     shared = learner((0, 1, 2), hop_fields | {"parameters": "shared"})
     with pytest.raises(UserError, match="train ppo with --parameters shared"):
         jax.eval_shape(lambda: shared.init(jax.random.key(0), jnp.arange(SEATS), parts))
-
-
-def test_seats_with_the_random_persona_act_by_its_rates() -> None:
-    hop = learner((0, 1), {"personas.share": 1.0, "personas.episodes": 1})
-    trajectory = played(hop)[1]
-    seeds = state_of(hop).persona_seed
-    who = np.asarray(hop._personas(seeds, jnp.asarray(trajectory.episode)))  # [time, copy, own]
-    acted = 0
-    for seat in hop.active:
-        seed = PersonaSeed(*(x[seat] for x in seeds))
-        rates = hop.config.personas.rates(seed, jnp.asarray(trajectory.episode), ACTIONS)
-        wanted = categorical.log_policy(
-            rates, jnp.asarray(trajectory.observation.legal[:, :, seat])
-        )
-        random = (who[..., seat] == SHAPE.personas) & trajectory.alive[:, :, seat]
-        found = trajectory.log_policy[:, :, seat][random]
-        np.testing.assert_allclose(found, np.asarray(wanted)[random], atol=1e-5)
-        acted += random.sum()
-    assert acted > 20
-
-
-def test_seats_share_networks_where_they_are_alike() -> None:
-    hop = learner((0, 1, 2), {})
-    assert not hop.separate and len(hop.set_rows) == 1
-    unlike = dataclasses.replace(hop, shape=dataclasses.replace(hop.shape, alike=False))
-    assert unlike.separate and list(unlike.set_rows) == [0, 1, 2]
-    assert not dataclasses.replace(
-        unlike, config=with_fields(unlike.config, {"parameters": "shared"})
-    ).separate
