@@ -56,12 +56,12 @@ def draw_curves(axes: Axes, result: Mapping[str, Any]) -> None:
 
 
 def draw_dots(axes: Axes, result: Mapping[str, Any]) -> None:
-    """The cells of the main table with their intervals: columns beside each other, a colour for
-    each row."""
-    table = result["tables"][MAIN]
+    """The cells of a table with their intervals: columns beside each other, a colour for each
+    row."""
+    table = result["tables"][result["chart"].get("table", MAIN)]
     rows = table["rows"]
     for index, (label, *cells) in enumerate(rows):
-        place = np.arange(len(cells)) + (index - (len(rows) - 1) / 2) * 0.14
+        place = np.arange(len(cells)) + (index - (len(rows) - 1) / 2) * min(0.14, 0.8 / len(rows))
         values = np.array([cell["value"] for cell in cells])
         ends = [[cell["low"] for cell in cells], [cell["high"] for cell in cells]]
         axes.errorbar(

@@ -11,6 +11,7 @@ from coplay.reproduce import (
     settings,
     snowdrift,
     speed,
+    strangers,
     teams,
 )
 from coplay.reproduce.experiment import Experiment
@@ -21,6 +22,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         self_play,
         settings,
         adaptation,
+        strangers,
         snowdrift,
         large_board,
         play,

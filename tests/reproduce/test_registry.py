@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from coplay.cli.arguments import parse_only
@@ -10,6 +11,7 @@ from coplay.cli.main import run
 from coplay.reproduce import adaptation, audits, parts, play
 from coplay.reproduce.experiment import MAIN, Experiment
 from coplay.reproduce.registry import EXPERIMENTS
+from coplay.reproduce.strangers import mean_cell
 from coplay.reproduce.tables import as_text
 from tools.docs.results import main_figures
 
@@ -62,6 +64,15 @@ def printed(command: str) -> Any:
             for pair in pairs
         ]
         return {"trials": made, "best": 3, "confirmed": made[0]}
+    if command.startswith("partners select"):
+        return {"held-out": {"partners": ["rewards-0", "rewards-4", "diverse-1", "planners-0"]}}
+    if "--partners" in command:
+        companies = [
+            {"against": f"packs/p@partner={number}", "normalised": 0.25 * number}
+            for number in range(4)
+        ]
+        left_out, whole = ["packs/p@partner=0"], {"first_episode": 0.5}
+        return {"summary": {"left_out": left_out, "all": whole}, "companies": companies}
     if command.startswith("adapt"):
         kept = {"score": 20.0, "interval": [19.0, 21.0], "curve": [1.0, 20.0, *[25.0] * 22]}
         first = None if "nh,nh" in command else 3
@@ -120,6 +131,8 @@ def test_steps_have_names_of_their_own_and_runs_that_were_made_before(
         needed = {word.split("@")[0] for word in words if word.startswith(("runs/", "packs/"))}
         assert needed - {out} <= made, f"{step.name} needs what no command before it makes"
         made.add(out)
+        if words[:2] == ["partners", "select"]:
+            made |= {f"{words[2]}/train", f"{words[2]}/held-out"}
 
 
 def test_commands_parse() -> None:
@@ -139,6 +152,24 @@ def test_adaptation_takes_the_scores_of_each_training_seed() -> None:
     label, hares, *_ = found.tables[MAIN]["rows"][0]
     assert label == "HOP" and hares["runs"] == [0.5, 0.5]
     assert found.tables["episodes"]["rows"][0][1:3] == ["never, never", "3, 3"]
+
+
+def test_strangers_are_averaged_over_runs_and_companies_in_which_something_can_be_gained() -> None:
+    found = findings(EXPERIMENTS["strangers"])
+    label, mean, first, worst, half, most = found.tables[MAIN]["rows"][0]
+    assert (label, mean["value"], mean["runs"]) == ("HOP", 0.5, [0.5, 0.5])
+    assert (first, worst, half, most) == ("0.50", "0.25 (rewards)", "33%", "100%")
+    assert found.tables["families"]["columns"] == ["player", "rewards", "diverse", "planners"]
+    assert [cell["value"] for cell in found.tables["families"]["rows"][0][1:]] == [0.25, 0.5, 0.75]
+
+
+def test_an_interval_is_over_runs_and_over_companies_of_each_family() -> None:
+    runs_differ = mean_cell(np.array([[0.0, 0.0], [1.0, 1.0]]), ["a", "a"])
+    assert (runs_differ["low"], runs_differ["high"]) == (0.0, 1.0)
+    families_differ = mean_cell(np.array([[0.0, 1.0], [0.0, 1.0]]), ["a", "b"])
+    assert (families_differ["low"], families_differ["high"]) == (0.5, 0.5)
+    companies_differ = mean_cell(np.array([[0.0, 1.0], [0.0, 1.0]]), ["a", "a"])
+    assert (companies_differ["low"], companies_differ["high"]) == (0.0, 1.0)
 
 
 def test_a_failed_audit_is_named() -> None:
