@@ -356,7 +356,8 @@ class RayWorkers:
                 continue
             try:
                 code, words, packed, log = self.ray.get(answer)
-            except self.ray.exceptions.RayActorError:
+            # A node may also die between an answer and its way here.
+            except (self.ray.exceptions.RayActorError, self.ray.exceptions.ObjectLostError):
                 del self.jobs[name]
                 self.ray.kill(actor)  # it may only be out of reach
                 ended.append(Ended(name, -1, lost=True, words="its node or its actor is gone"))

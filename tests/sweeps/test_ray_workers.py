@@ -127,6 +127,28 @@ def lose_a_node(cluster: Any, job: Job, files: Files) -> None:
     workers.close()
 
 
+def test_an_answer_that_was_lost_with_its_node(cluster: Any, tmp_path: Path) -> None:
+    """The run had told that it saved, but its files were still on the node that died."""
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    (tmp_path / "run.py").write_text(RUN)
+    wait_for(lambda: sum(one["Alive"] for one in ray.nodes()) == 3)
+    workers = RayWorkers("", 1, 0.0, "returned", tmp_path)
+    assert workers.start(job_in(tmp_path))
+    node = min(cluster.worker_nodes, key=lambda one: one.node_id)
+    there = NodeAffinitySchedulingStrategy(node.node_id, soft=False)
+    given = {"num_cpus": 0, "max_retries": 0, "scheduling_strategy": there}
+    answer = ray.remote(lambda: bytes(10**7)).options(**given).remote()
+    assert ray.wait([answer], fetch_local=False, timeout=60)[0]
+    cluster.remove_node(node, allow_graceful=False)
+    job, actor, _ = workers.jobs["a"]
+    workers.jobs["a"] = (job, actor, answer)
+    (ended,) = wait_for(workers.poll)
+    assert ended.lost and not workers.jobs
+    workers.close()
+
+
 @pytest.mark.parametrize(
     "address", ["127.0.0.1:1", "ray://127.0.0.1:1", "there", "nowhere.invalid:6379"]
 )
