@@ -11,9 +11,13 @@ head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 address="$head:6379"
 cpus=$SLURM_CPUS_PER_TASK
 
+# Nobody else on these machines may use the cluster: all show a token that lies in the home folder.
+export RAY_AUTH_MODE=token
+ray get-auth-token --generate > /dev/null
+
 # --block keeps Ray alive until the job ends.
 srun --nodes=1 --ntasks=1 -w "$head" ray start --head --port=6379 --num-cpus="$cpus" --block &
-sleep 15
+until (: > "/dev/tcp/$head/6379") 2> /dev/null; do sleep 1; done
 srun --nodes=$((SLURM_NNODES - 1)) --ntasks=$((SLURM_NNODES - 1)) --exclude="$head" \
     ray start --address="$address" --num-cpus="$cpus" --block &
 sleep 15

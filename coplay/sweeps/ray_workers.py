@@ -51,6 +51,8 @@ LOOKING = 120.0
 """Seconds that nodes have to say whether they see a folder: each first starts a process."""
 ONE_TRY = "RAY_gcs_server_port_wait_time_s"
 """How often Ray looks for a cluster, else twenty times. A look without an answer takes 40 s."""
+TOKENS = {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"}
+"""Variables by which Ray is told its token, or the file of it."""
 ASK = 5.0
 """Seconds between two looks whether the head is there."""
 SILENT = 3
@@ -61,6 +63,10 @@ sentence, a minute after it lost the head."""
 def import_ray() -> Any:
     """Ray, or an error that says how to get it."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # A cluster begun where there is a token lets in nobody who does not show it. One without tokens
+    # does not mind. Ray reads this when it is imported.
+    if TOKENS & set(os.environ) or (Path.home() / ".ray" / "auth_token").exists():
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
     try:
         import ray
     except ModuleNotFoundError as error:
@@ -245,8 +251,9 @@ class RayWorkers:
             return False
         quiet = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}
         wanted = address or os.environ.get("RAY_ADDRESS", "")
+        listens = False
         try:
-            check_answer(wanted)
+            listens = check_answer(wanted)
             try:
                 with one_try():
                     self.ray.init(address=wanted or "auto", **quiet)
@@ -256,6 +263,8 @@ class RayWorkers:
                 self.ray.init(include_dashboard=False, _node_ip_address=HERE, **quiet)
         except (ConnectionError, ValueError, RuntimeError, OSError) as error:
             first = (str(error).splitlines() or [""])[0]
+            if listens:
+                first += "; it runs another version of Ray, or asks for a token that is not here"
             raise UserError(
                 f"--on ray: no cluster answers at {wanted or 'auto'}: {first}"
             ) from error
@@ -419,15 +428,17 @@ class RayWorkers:
             self.ray.shutdown()
 
 
-def check_answer(address: str) -> None:
-    """An error if nothing listens at an address: Ray itself would look for many minutes."""
+def check_answer(address: str) -> bool:
+    """Whether an address names a machine; an error if nothing listens there: Ray itself would look
+    for many minutes."""
     place = address.removeprefix("ray://")
     if place in ("", "auto", "local"):
-        return
+        return False
     host, _, port = place.rpartition(":")
     if not host or not port.isdigit():
         raise ValueError("an address is HOST:PORT, such as 10.0.0.1:6379")
     socket.create_connection((host.strip("[]"), int(port)), ANSWER).close()
+    return True
 
 
 @contextmanager

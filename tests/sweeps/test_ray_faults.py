@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -340,3 +341,44 @@ def test_a_trial_that_raises(tmp_path: Path) -> None:
     assert found[1]["tries"] == 3 and "seven cells are too many" in found[1]["words"]
     assert "trial 001 failed 3 times and is left out" in text, text
     assert "seven cells" in (tmp_path / "sweep" / "logs" / "001.txt").read_text()
+
+
+def test_a_cluster_that_asks_for_a_token(tmp_path: Path) -> None:
+    """Who has its token is let in, whoever has not reads so in one sentence."""
+    pytest.importorskip("ray")
+    for who, token in (("us", "a" * 64), ("them", "b" * 64)):
+        (tmp_path / who / ".ray").mkdir(parents=True)
+        (tmp_path / who / ".ray" / "auth_token").write_text(token)
+    home = variables() | {"HOME": str(tmp_path / "us")}
+    start = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--num-cpus=1"]
+    start += ["--port=6411", "--include-dashboard=false", "--block"]
+    head = subprocess.Popen(
+        start, env=home | {"RAY_AUTH_MODE": "token"}, stdout=subprocess.DEVNULL, text=True
+    )
+    try:
+        wait_for(lambda: answers(6411), head)
+        given = [*TRAIN, "--steps", "4096", "--seeds", "2", "--on", "ray:127.0.0.1:6411"]
+        for who, code in (("them", 2), ("us", 0)):
+            begun = subprocess.run(
+                command(*given, "--out", f"run-{who}"),
+                cwd=tmp_path,
+                env=variables() | {"HOME": str(tmp_path / who)},
+                capture_output=True,
+                text=True,
+            )
+            assert begun.returncode == code, begun.stdout + begun.stderr
+            if code:
+                assert "Traceback" not in begun.stderr
+                assert "a token that is not here" in begun.stderr.splitlines()[-1]
+    finally:
+        kill_tree(head.pid)
+    assert (tmp_path / "run-us" / "summary.json").exists() and not (tmp_path / "run-them").exists()
+
+
+def answers(port: int) -> bool:
+    """Whether something listens there."""
+    try:
+        socket.create_connection(("127.0.0.1", port), 1.0).close()
+    except OSError:
+        return False
+    return True
