@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from coplay.reproduce.boards import SEEDS, Board
 from coplay.reproduce.experiment import MAIN, Experiment, Findings, Measurement, over_runs, words
 from coplay.reproduce.self_play import BEST, Rows
 
-SEEDS = (2, 3)
-BOARD = "--game.height 8 --game.width 8"
+BOARD = Board("large", "--game stag-hunt --game.height 8 --game.width 8")
 SETS = {
     "nh": ("nh,nh,nh", "3 hare hunters"),
     "mixed": ("ns,nh,random", "a stag hunter, a hare hunter, a random player"),
@@ -15,26 +15,12 @@ SETS = {
 """Short name -> the co-players, and what they are called in tables."""
 
 
-def trained(seed: int) -> Measurement:
-    name = f"large-s{seed}"
-    return Measurement(
-        name,
-        f"train hop --game stag-hunt {BOARD} --seed {seed} --episodes 200 --no-pictures "
-        f"--out runs/{name}",
-    )
-
-
 def among(seed: int, co_players: str) -> Measurement:
-    name = f"large-{co_players}-s{seed}"
-    return Measurement(
-        name,
-        f"adapt runs/large-s{seed} --against {SETS[co_players][0]} --seeds 1 --best.seeds 1 "
-        f"--out runs/{name}",
-    )
+    return BOARD.among(seed, co_players, SETS[co_players][0], "--best.seeds 1")
 
 
 def read_large(outputs: Mapping[str, Any], rows: Rows) -> Findings:
-    team = over_runs([outputs[trained(seed).name]["team_mean"] for seed in SEEDS], 2)
+    team = over_runs([outputs[BOARD.together(seed).name]["team_mean"] for seed in SEEDS], 2)
     scores = {
         name: over_runs([outputs[among(seed, name).name]["normalised"] for seed in SEEDS], 2)
         for name in SETS
@@ -70,7 +56,8 @@ EXPERIMENTS = (
         f"training seeds {SEEDS[0]} and {SEEDS[1]}",
         20,
         (
-            *(trained(seed) for seed in SEEDS),
+            *(BOARD.trained(seed) for seed in SEEDS),
+            *(BOARD.together(seed) for seed in SEEDS),
             *(among(seed, name) for name in SETS for seed in SEEDS),
         ),
         read_large,

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from coplay.reproduce.boards import SEEDS, Board
 from coplay.reproduce.experiment import MAIN, Experiment, Findings, Measurement, over_runs, words
 from coplay.reproduce.self_play import Rows
 
-SEEDS = (2, 3)
-BOARD = "--game.height 6 --game.width 6 --game.horizon 25"
+BOARD = Board("snowdrift", "--game snowdrift --game.height 6 --game.width 6 --game.horizon 25")
 BEST = {"self": 30.0, "exploiter": 12.0, "nd": 36.0}
 """What is best: for a team, among three exploiters, among three cleaners."""
 OTHERS = {
@@ -16,42 +16,21 @@ OTHERS = {
 }
 
 
-def trained(seed: int) -> Measurement:
-    return Measurement(
-        f"snowdrift-s{seed}",
-        f"train hop --game snowdrift {BOARD} --seed {seed} --episodes 100 --no-pictures "
-        f"--out runs/snowdrift-s{seed}",
-    )
-
-
-def together(seed: int) -> Measurement:
-    seating = ",".join([f"runs/snowdrift-s{seed}"] * 4)
-    return Measurement(
-        f"snowdrift-together-s{seed}",
-        f"play --game snowdrift {BOARD} --seating {seating} --episodes 200",
-    )
-
-
 def among(seed: int, others: str) -> Measurement:
-    name = f"snowdrift-{others}-s{seed}"
-    return Measurement(
-        name,
-        f"adapt runs/snowdrift-s{seed} --against {','.join([others] * 3)} --seeds 1 "
-        f"--no-normalise --out runs/{name}",
-    )
+    return BOARD.among(seed, others, ",".join([others] * 3), "--no-normalise")
 
 
 def random_play(others: str) -> Measurement:
     seating = ",".join(["random", *[others] * 3])
     return Measurement(
         f"snowdrift-random-{others}",
-        f"play --game snowdrift {BOARD} --seating {seating} --episodes 4000",
+        f"play {BOARD.game} --seating {seating} --episodes 4000",
     )
 
 
 def read_snowdrift(outputs: Mapping[str, Any], rows: Rows) -> Findings:
     got = {
-        "self": [outputs[together(seed).name]["team_mean"] for seed in SEEDS],
+        "self": [outputs[BOARD.together(seed).name]["team_mean"] for seed in SEEDS],
         **{
             others: [outputs[among(seed, others).name]["score"] for seed in SEEDS]
             for others in OTHERS
@@ -95,8 +74,8 @@ EXPERIMENTS = (
         "training seeds 2 and 3",
         25,
         (
-            *(trained(seed) for seed in SEEDS),
-            *(together(seed) for seed in SEEDS),
+            *(BOARD.trained(seed) for seed in SEEDS),
+            *(BOARD.together(seed) for seed in SEEDS),
             *(random_play(others) for others in OTHERS),
             *(among(seed, others) for seed in SEEDS for others in OTHERS),
         ),
