@@ -51,8 +51,6 @@ LOOKING = 120.0
 """Seconds that nodes have to say whether they see a folder: each first starts a process."""
 ONE_TRY = "RAY_gcs_server_port_wait_time_s"
 """How often Ray looks for a cluster, else twenty times. A look without an answer takes 40 s."""
-TOKENS = {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"}
-"""Variables by which Ray is told its token, or the file of it."""
 ASK = 5.0
 """Seconds between two looks whether the head is there."""
 SILENT = 3
@@ -63,10 +61,6 @@ sentence, a minute after it lost the head."""
 def import_ray() -> Any:
     """Ray, or an error that says how to get it."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # A cluster begun where there is a token lets in nobody who does not show it. One without tokens
-    # does not mind. Ray reads this when it is imported.
-    if TOKENS & set(os.environ) or (Path.home() / ".ray" / "auth_token").exists():
-        os.environ.setdefault("RAY_AUTH_MODE", "token")
     try:
         import ray
     except ModuleNotFoundError as error:
@@ -264,7 +258,10 @@ class RayWorkers:
         except (ConnectionError, ValueError, RuntimeError, OSError) as error:
             first = (str(error).splitlines() or [""])[0]
             if listens:
-                first += "; it runs another version of Ray, or asks for a token that is not here"
+                first += (
+                    "; it runs another version of Ray, or asks for a token: copy the "
+                    "~/.ray/auth_token of its head to this machine and set RAY_AUTH_MODE=token"
+                )
             raise UserError(
                 f"--on ray: no cluster answers at {wanted or 'auto'}: {first}"
             ) from error
