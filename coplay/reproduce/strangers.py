@@ -52,10 +52,11 @@ def meeting(player: str, seed: int) -> Measurement:
 
 
 def scores_of(found: Mapping[str, Any]) -> dict[str, float]:
-    """Company -> normalised score, without companies in which there is nothing to gain."""
+    """Company -> normalised score, without companies in which there is nothing to gain. A score
+    above 1 counts as 1: the best response was not quite the best, and that makes up for nothing."""
     left_out = found["summary"]["left_out"]
     return {
-        one["against"]: one["normalised"]
+        one["against"]: min(one["normalised"], 1.0)
         for one in found["companies"]
         if one["against"] not in left_out
     }
@@ -116,7 +117,8 @@ def read_strangers(outputs: Mapping[str, Any], rows: Rows) -> Findings:
     hop, hop_plus = made[0], made[1]
     return Findings(
         f"HOP's mean score is {words(hop[1])} and its worst company's {hop[3]}; HOP+'s are "
-        f"{words(hop_plus[1])} and {hop_plus[3]}. 0 is random play and 1 a best response.",
+        f"{words(hop_plus[1])} and {hop_plus[3]}. 0 is random play and 1 a best response, and no "
+        "score counts more than 1.",
         [
             ["HOP on Stag Hunt, among held-out strangers: mean score", hop[1]],
             ["HOP+ on Stag Hunt, among held-out strangers: mean score", hop_plus[1]],

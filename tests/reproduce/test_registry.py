@@ -68,8 +68,8 @@ def printed(command: str) -> Any:
         return {"held-out": {"partners": ["rewards-0", "rewards-4", "diverse-1", "planners-0"]}}
     if "--partners" in command:
         companies = [
-            {"against": f"packs/p@partner={number}", "normalised": 0.25 * number}
-            for number in range(4)
+            {"against": f"packs/p@partner={number}", "normalised": score}
+            for number, score in enumerate((0.0, 0.25, 0.5, 1.75))
         ]
         left_out, whole = ["packs/p@partner=0"], {"first_episode": 0.5}
         return {"summary": {"left_out": left_out, "all": whole}, "companies": companies}
@@ -157,10 +157,11 @@ def test_adaptation_takes_the_scores_of_each_training_seed() -> None:
 def test_strangers_are_averaged_over_runs_and_companies_in_which_something_can_be_gained() -> None:
     found = findings(EXPERIMENTS["strangers"])
     label, mean, first, worst, half, most = found.tables[MAIN]["rows"][0]
-    assert (label, mean["value"], mean["runs"]) == ("HOP", 0.5, [0.5, 0.5])
-    assert (first, worst, half, most) == ("0.50", "0.25 (rewards)", "33%", "100%")
+    assert (label, mean["digits"]) == ("HOP", 2)
+    assert mean["runs"] == pytest.approx([1.75 / 3] * 2)
+    assert (first, worst, half, most) == ("0.50", "0.25 (rewards)", "33%", "67%")
     assert found.tables["families"]["columns"] == ["player", "rewards", "diverse", "planners"]
-    assert [cell["value"] for cell in found.tables["families"]["rows"][0][1:]] == [0.25, 0.5, 0.75]
+    assert [cell["value"] for cell in found.tables["families"]["rows"][0][1:]] == [0.25, 0.5, 1.0]
 
 
 def test_an_interval_is_over_runs_and_over_companies_of_each_family() -> None:
