@@ -130,7 +130,7 @@ class SparseCodeSimulator(CodeSimulator):
             alive = jax.vmap(game.alive)(state)[:, 1:]
             more = jnp.concatenate([with_codes(more[:, :0], self.known, alive), more], axis=-1)
         return evaluate_sparse(
-            self.actor, self.critic, self.own_rows, game, observation, state, more
+            self.actor, self.critic, self.own_rows, game, observation, state, (more,)
         )
 
 

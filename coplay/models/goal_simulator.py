@@ -7,6 +7,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer
 
 from coplay.core.game import Game, Observation, State
@@ -190,7 +191,7 @@ class SparseGoalSimulator(GoalSimulator):
     """
 
     own_rows: Float[Array, "row own_unit"]
-    other_rows: Float[Array, "other row unit"]
+    other_rows: Float[Array, "model row unit"]
 
     @staticmethod
     def fits(simulator: GoalSimulator, game: Game) -> bool:
@@ -200,8 +201,7 @@ class SparseGoalSimulator(GoalSimulator):
     @classmethod
     def of(cls, simulator: GoalSimulator, game: Game) -> "SparseGoalSimulator":
         inputs = view_inputs(simulator.actor, game)
-        seen = simulator.opponents.layers[0].weight[..., :inputs]  # [other or 1, unit, input]
-        seen = jnp.broadcast_to(seen, (game.seats - 1, *seen.shape[1:]))
+        seen = simulator.opponents.layers[0].weight[..., :inputs]  # [model, unit, input]
         return cls(
             **{name: getattr(simulator, name) for name in FIELDS},
             own_rows=own_rows(simulator.actor, simulator.critic, game),
@@ -214,28 +214,29 @@ class SparseGoalSimulator(GoalSimulator):
     def others(
         self, game: Game, observation: Observation, state: State, hypothesis: Hypothesis
     ) -> Float[Array, "tree other action"]:
-        indices = sparse_views_of(self.actor, game, state, slice(1, None))
-        time = observation.features[:, 0, -1]
-        rows = self.other_rows.shape[1]
-        goal, layer = self.goals_seen(state, hypothesis), self.opponents.layers[0]
-        weight = layer.weight[..., rows - 1 :]  # [other or 1, unit, feature]
-        parts = []
-        # One co-player after the other: on CPU quicker than lookups [tree, other].
-        for other, table in enumerate(self.other_rows):
-            first = time[:, None] * table[-2] + summed(table, indices[:, other])
-            model = min(other, len(weight) - 1)
-            for feature in range(weight.shape[-1]):
-                first = first + goal[:, other, feature, None] * weight[model, :, feature]
-            parts.append(first + layer.bias[model])
-        logits = others_after_first(self.opponents, jnp.stack(parts))
+        indices = jnp.swapaxes(sparse_views_of(self.actor, game, state, slice(1, None)), 0, 1)
+        models, rows, units = self.other_rows.shape
+        # The tables of all models as one: a slice of each would be copied.
+        begins = np.arange(game.seats - 1) % models * rows
+        first = summed(self.other_rows.reshape(-1, units), indices + begins[:, None, None])
+        first = first + observation.features[:, 0, -1:] * self.other_rows[:, None, -2]
+        goal = jnp.swapaxes(self.goals_seen(state, hypothesis), 0, 1)  # [other, tree, feature]
+        layer = self.opponents.layers[0]
+        first = first + layer.bias[:, None]
+        for feature in range(layer.weight.shape[-1] - rows + 1):
+            first = first + goal[..., feature, None] * layer.weight[:, None, :, rows - 1 + feature]
+        logits = others_after_first(self.opponents, first)
         legal = observation.legal[:, 1:]
         predicted = categorical.log_policy(jnp.moveaxis(logits, 0, 1), legal)
-        return self.random_where(predicted, goal, legal)
+        return self.random_where(predicted, jnp.swapaxes(goal, 0, 1), legal)
 
     def evaluate_as(
         self, game: Game, observation: Observation, state: State, persona: Int[Array, " tree"]
     ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
-        context = self.context(game, state, persona)
+        context = (
+            persona_flags(persona, self.personas),
+            believed_of_others(game, state, self.goals, self.belief, self.rates),
+        )
         return evaluate_sparse(
             self.actor, self.critic, self.own_rows, game, observation, state, context
         )
@@ -250,16 +251,32 @@ def belief_context(
     persona: Int[Array, " copy"],
     personas: int,
 ) -> Float[Array, "copy input"]:
-    """What actor and critic see beside the ego view, in states [copy] with the own seat first: the
-    own persona as flags (none where it is -1), and of each co-player in the game the features of
-    its goals, averaged over the belief, and the `log_rates` of its actions, as far as it is
-    believed to have no goal (the last candidate).
+    """What actor and critic see beside the ego view: `persona_flags` and `believed_of_others`."""
+    flags = persona_flags(persona, personas)
+    known = believed_of_others(game, state, goals, belief, rates)
+    return jnp.concatenate([flags, known], axis=-1)
+
+
+def persona_flags(persona: Int[Array, " copy"], personas: int) -> Float[Array, "copy persona"]:
+    """The own persona as flags; none where it is -1."""
+    return (persona[..., None] == jnp.arange(personas)).astype(jnp.float32)
+
+
+def believed_of_others(
+    game: Game,
+    state: State,
+    goals: Goals | None,
+    belief: Float[Array, "copy other goal"],
+    rates: Float[Array, "copy other action"] | None,
+) -> Float[Array, "copy input"]:
+    """Of each co-player in the game, in states [copy] with the own seat first, the features of its
+    goals, averaged over the belief, and the `log_rates` of its actions, as far as it is believed to
+    have no goal (the last candidate).
 
     Values must rest on what the player can know, and not on the goals that others turn out to have.
     """
-    flags = (persona[..., None] == jnp.arange(personas)).astype(jnp.float32)
     if goals is None:
-        return flags
+        return jnp.zeros((belief.shape[0], 0))
     features = jax.vmap(goals.features)(state)[:, 1:]
     # Inside a tree goals are gone that were open when the belief was formed.
     belief = restricted(belief, jax.vmap(goals.open)(state)[:, 1:])
@@ -268,7 +285,7 @@ def belief_context(
         mean = jnp.concatenate([mean, belief[..., -1:] * rates], axis=-1)
     there = jax.vmap(game.alive)(state)[:, 1:]
     known = jnp.where(there[..., None], mean, 0.0)
-    return jnp.concatenate([flags, known.reshape(*persona.shape, -1)], axis=-1)
+    return known.reshape(belief.shape[0], -1)
 
 
 def predict_others(

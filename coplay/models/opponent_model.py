@@ -12,14 +12,14 @@ from jaxtyping import Array, Bool, Float, Int
 from coplay.core.game import Observation
 from coplay.core.numerics import masked_mean
 from coplay.nn import categorical
-from coplay.nn.networks import Network, flatten
+from coplay.nn.networks import Network, read
 
 
 def predict(
     model: Network, observation: Observation, goal: Float[Array, "*batch feature"]
 ) -> Float[Array, "*batch action"]:
     """Log-probabilities of the actions of players with these ego views and goals."""
-    return categorical.log_policy(model(flatten(observation, goal)), observation.legal)
+    return categorical.log_policy(model(read(model, observation, goal)), observation.legal)
 
 
 def cross_entropy(

@@ -5,6 +5,7 @@ import math
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 
 from coplay.core.game import Game, Observation, State
@@ -42,21 +43,24 @@ def evaluate_sparse(
     game: Game,
     observation: Observation,
     state: State,
-    context: Float[Array, "tree more"],
+    context: tuple[Float[Array, "tree _"], ...],
 ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
     """Log-probabilities by the actor and values by the critic, for the planner's own views.
 
-    rows: as `own_rows` gives. context: what the networks see beside the view.
+    rows: as `own_rows` gives. context: what the networks see beside the view, in parts. The first
+    part is added last: the rest is worked out once for several of it.
     """
     indices = sparse_views_of(actor, game, state, slice(1))[:, 0]
     first = observation.features[:, -1:] * rows[-2] + summed(rows, indices)
-    inputs = rows.shape[0] - 1
     layers = actor.layers[0], critic.layers[0]
-    weight = jnp.concatenate([layer.weight[:, inputs:] for layer in layers])
-    bias = jnp.concatenate([layer.bias for layer in layers])
+    weight = jnp.concatenate([layer.weight for layer in layers])
+    first = first + jnp.concatenate([layer.bias for layer in layers])
+    ends = np.cumsum([rows.shape[0] - 1, *(part.shape[-1] for part in context)])
+    for part, begin, end in reversed(list(zip(context, ends[:-1], ends[1:], strict=True))):
+        first = first + part @ weight[:, begin:end].T
     # Actor and critic in one piece: read by two, every row would be written out first.
     act = activation_function(actor.activation)
-    for_actor, for_critic = jnp.split(act(first + context @ weight.T + bias), 2, axis=-1)
+    for_actor, for_critic = jnp.split(act(first), 2, axis=-1)
     logits, value = actor.after_first(for_actor), critic.after_first(for_critic)
     return categorical.log_policy(logits, observation.legal), value[..., 0]
 

@@ -81,10 +81,11 @@ def summed(
     rows: Float[Array, "row unit"], indices: Int[Array, "*batch index"]
 ) -> Float[Array, "*batch unit"]:
     """The sum of the rows of the indices."""
+    # Worked out once, and not again for every unit.
+    by_number = jax.lax.optimization_barrier(jnp.moveaxis(indices, -1, 0))
 
     def row(number: int | Int[Array, ""]) -> Float[Array, "*batch unit"]:
-        picked = jnp.moveaxis(indices, -1, 0)[number]
-        return rows.at[picked].get(mode="promise_in_bounds")
+        return rows.at[by_number[number]].get(mode="promise_in_bounds")
 
     count = indices.shape[-1]
     # One lookup per index: all at once they would be one more batch in memory.

@@ -173,10 +173,11 @@ class HOP(SetLearner):
         return np.array([self.seats.index(seat) for seat in self.active])
 
     def group(self, state: HOPState) -> Group:
-        networks = jax.tree.map(lambda x: x[self._rows], state.networks)
+        rows = self._rows if self.separate else 0
+        networks = jax.tree.map(lambda x: x[rows], state.networks)
         persona_seed = jax.tree.map(lambda x: x[self._columns], state.persona_seed)
         player = self._player(networks, persona_seed, learning=not self.strangers)
-        return Group(player, self.active, False)
+        return Group(player, self.active, not self.separate)
 
     def _player(
         self,

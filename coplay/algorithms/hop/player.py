@@ -12,7 +12,7 @@ from coplay.algorithms.hop.networks import goal_sizes
 from coplay.core.errors import UserError
 from coplay.core.game import Game, State
 from coplay.core.goals import Goals
-from coplay.core.player import Candidates, Insight, Memory, Plan, Player, View
+from coplay.core.player import SEATS, Candidates, Insight, Memory, Plan, Player, View
 from coplay.games.adapters.worker_game import WorkerGame
 from coplay.models import action_rates
 from coplay.models import belief as beliefs
@@ -55,11 +55,12 @@ class HOPRecord(NamedTuple):
 
 
 class HOPPlayer(Player):
-    """Plans by its beliefs, or acts by its actor alone (planner=none). In a group every array has
-    a leading [seat] axis.
+    """Plans by its beliefs, or acts by its actor alone (planner=none). In a group whose seats do
+    not share it every array has a leading [seat] axis.
 
     opponents: a model per co-player, the next seat first, or one for all. persona_seed: of the
-    personas it has. learning: it has personas (`personas.share`).
+    personas it has; [seat of the group] where the seats of a group share the player. learning: it
+    has personas (`personas.share`).
     """
 
     actor: Network
@@ -107,8 +108,15 @@ class HOPPlayer(Player):
         if not self.learning:
             return jnp.full_like(view.time, NO_PERSONA)
         return self.config.personas.assign(
-            self.persona_seed, view.episode, self.shape.personas, self.game_seats
+            self.own_seed, view.episode, self.shape.personas, self.game_seats
         )
+
+    @property
+    def own_seed(self) -> PersonaSeed:
+        """Of the personas of the seat that acts."""
+        if self.persona_seed.seat.ndim == 0:
+            return self.persona_seed
+        return jax.tree.map(lambda x: x[jax.lax.axis_index(SEATS)], self.persona_seed)
 
     # --- deciding ------------------------------------------------------------------------------
 
@@ -134,7 +142,7 @@ class HOPPlayer(Player):
         else:
             plan, logits = self.plan(game, key, view, memory, persona)
         if self.learning:
-            at_random = config.personas.rates(self.persona_seed, view.episode, logits.shape[-1])
+            at_random = config.personas.rates(self.own_seed, view.episode, logits.shape[-1])
             logits = jnp.where((persona == self.shape.personas)[:, None], at_random, logits)
         # The best of a mixture is no safer than any action.
         if self.greedy and not (config.planner == "search" and config.search.others == "worst"):
