@@ -6,12 +6,17 @@ from typing import Literal, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from coplay.core.game import Game, ScriptedPolicy, State
 from coplay.core.numerics import where_rows
 from coplay.core.player import Memory, Player, View
 from coplay.nn.categorical import NEVER
+
+FAVOURED, AVOIDED = (1.0, 6.0), 4.0
+"""What is added to the logit of a habitual player's favourite action, at least and at most, and
+what is taken off those that it avoids."""
 
 
 class Random(Player):
@@ -21,6 +26,28 @@ class Random(Player):
         self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
     ) -> tuple[Float[Array, "copy action"], Memory]:
         return jnp.zeros(view.observation.legal.shape), memory
+
+
+class Habitual(Player):
+    """Takes each action as often in every step, as far as it is legal, whatever it sees: it has
+    habits and no goal. logits: [action] of what it does."""
+
+    logits: Float[Array, "*partner action"]
+
+    def act(
+        self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
+    ) -> tuple[Float[Array, "copy action"], Memory]:
+        return jnp.broadcast_to(self.logits, view.observation.legal.shape), memory
+
+
+def draw_habits(actions: int, count: int, seed: int) -> Float[np.ndarray, "partner action"]:
+    """Logits of so many habitual players. Each has a favourite, which it takes more or less often,
+    and hardly ever takes a quarter of the others."""
+    rng = np.random.default_rng([seed, 1])
+    # The favourite goes round, so that every action has its players.
+    favourite = np.eye(actions)[np.arange(count) % actions]
+    avoided = rng.random((count, actions)) < 0.25
+    return rng.uniform(*FAVOURED, (count, 1)) * favourite - AVOIDED * avoided * (1 - favourite)
 
 
 class Scripted(Player):

@@ -1,9 +1,9 @@
 """What a run of HOP+ needs before its first step, where nobody has given it: goals and an opponent
 model, learned from recordings of a small training population.
 
-The population is made of the game's scripted players and of partners made of rules, or of the
-partners of a pack (`--partners`) alone. The run keeps the models in its folder, like pretrained
-ones.
+The population is made of the game's scripted players, of partners made of rules, and of players
+with habits and no goal; or of the partners of a pack (`--partners`) alone. The run keeps the models
+in its folder, like pretrained ones.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ import jax.numpy as jnp
 
 from coplay.algorithms.hop_plus.config import HopPlusConfig, RecordingsConfig
 from coplay.algorithms.rules import draw_rules, make_rule_partner
-from coplay.algorithms.scripted import Mix
+from coplay.algorithms.scripted import Habitual, Mix, draw_habits
 from coplay.core.config import with_fields
 from coplay.core.errors import UserError, see
 from coplay.core.game import Game
@@ -34,8 +34,9 @@ from coplay.training.run import RunFolder
 GOALS_FIT = with_fields(FitConfig(epochs=8), {"optimiser.learning_rate": 4e-3})
 """How goals are fitted where nothing is said."""
 
-RULES, PACKED = "rules", "partners"
-"""The kinds of recorded players that are partners made of rules, or those of a pack."""
+RULES, HABITS, PACKED = "rules", "habits", "partners"
+"""The kinds of recorded players that are partners made of rules, habitual players, or the partners
+of a pack."""
 
 
 def records(learner: Any) -> bool:
@@ -91,8 +92,9 @@ def _check_pack(config: TrainConfig, game: Game) -> None:
 def population(
     game: Game, config: RecordingsConfig, seed: int, pack: str = ""
 ) -> tuple[Mix, tuple[str, ...]]:
-    """Who is recorded, and the names of their kinds: the game's scripted players and, as often as
-    all of them together, partners made of rules; or the partners of a pack alone."""
+    """Who is recorded, and the names of their kinds: the game's scripted players; as often as all
+    of them together, partners made of rules; half as often habitual players. Or the partners of a
+    pack alone."""
     if pack:
         drawn = load_partner(f"{pack}@partner=each", game)
         assert isinstance(drawn, Population)
@@ -100,13 +102,24 @@ def population(
     kinds = [*game.scripted, "random"]
     players: list[Player] = [make_player(kind, game) for kind in kinds]
     weights = [1.0] * len(kinds)
+    scripted = float(len(kinds))
     if config.partners and game.blocks and game.symmetric:
         partners = make_rule_partner(game, draw_rules(game, config.partners, seed))
-        place = jnp.stack([jnp.zeros(config.partners, int), jnp.arange(config.partners)], axis=1)
-        players.append(Population((partners,), place, meeting=1, alike=False))
-        weights.append(float(len(kinds)))
+        players.append(one_of_each(partners, config.partners))
+        weights.append(scripted)
         kinds.append(RULES)
+    if config.habits:
+        habitual = Habitual(jnp.asarray(draw_habits(game.actions, config.habits, seed)))
+        players.append(one_of_each(habitual, config.habits))
+        weights.append(scripted / 2)
+        kinds.append(HABITS)
     return Mix(tuple(players), tuple(weights)), tuple(kinds)
+
+
+def one_of_each(partners: Player, number: int) -> Population:
+    """Every seat has one of so many partners, [partner, ...], in every episode another one."""
+    place = jnp.stack([jnp.zeros(number, int), jnp.arange(number)], axis=1)
+    return Population((partners,), place, meeting=1, alike=False)
 
 
 def prepare_goals(

@@ -155,7 +155,11 @@ GONE = (
 )
 """Fields that early files of version 0.2.0 hold."""
 
-ADDED: Mapping[str, Any] = {"belief.action_rates": False, "personas.random_rates": False}
+ADDED: Mapping[str, Any] = {
+    "belief.action_rates": False,
+    "personas.random_rates": False,
+    "recordings.habits": 0,
+}
 """Fields that earlier files lack, with the values that say what the program did then."""
 
 VALUES: Mapping[tuple[str, str], Callable[[Any], Any]] = {

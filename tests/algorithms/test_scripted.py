@@ -8,7 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from coplay.algorithms.scripted import Mix, Random, Scripted
+from coplay.algorithms.scripted import (
+    AVOIDED,
+    Habitual,
+    Mix,
+    Random,
+    Scripted,
+    draw_habits,
+)
 from coplay.core.errors import UserError
 from coplay.core.game import Game
 from coplay.core.group import group_players
@@ -16,6 +23,7 @@ from coplay.core.player import Memory, Player, View
 from coplay.core.trajectory import Trajectory
 from coplay.games.stag_hunt import STAY, StagHunt, StagHuntConfig
 from coplay.matches.rollout import Table, new_table, rollout
+from coplay.nn import categorical
 from coplay.nn.categorical import NEVER
 from coplay.training.players import make_player
 
@@ -45,6 +53,29 @@ class Move(Player):
         kinds = jnp.arange(ACTIONS)
         logits = jnp.where(kinds == STAY, -200.0, jnp.where(kinds == 1, 1.0, 0.0))
         return jnp.broadcast_to(logits, view.observation.legal.shape), memory
+
+
+def test_habits_have_a_favourite_each_and_actions_that_they_avoid() -> None:
+    logits = draw_habits(ACTIONS, 2000, 0)
+    favourite = np.arange(2000) % ACTIONS
+    np.testing.assert_array_equal(np.argmax(logits, axis=1), favourite)
+    strength = logits[np.arange(2000), favourite]
+    assert 1.0 <= strength.min() < 1.2 and 5.8 < strength.max() <= 6.0
+    others = np.delete(logits.ravel(), np.arange(2000) * ACTIONS + favourite)
+    assert set(others) == {0.0, -AVOIDED} and abs((others < 0).mean() - 0.25) < 0.02
+    np.testing.assert_array_equal(draw_habits(ACTIONS, 3, 5), draw_habits(ACTIONS, 3, 5))
+    assert (draw_habits(ACTIONS, 3, 5) != draw_habits(ACTIONS, 3, 6)).any()
+
+
+def test_a_habitual_player_does_the_same_whatever_it_sees() -> None:
+    logits = jnp.arange(ACTIONS, dtype=jnp.float32)
+    groups = group_players([Habitual(logits)] * SEATS)
+    table = new_table(GAME, groups, jax.random.key(0), 8)
+    found = rollout(GAME, groups, table, jax.random.key(1), 4, jnp.arange(SEATS))[1]
+    wanted = categorical.log_policy(
+        jnp.broadcast_to(logits, found.log_policy.shape), found.observation.legal
+    )
+    np.testing.assert_allclose(found.log_policy, wanted, atol=1e-6)
 
 
 @cache

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -52,12 +53,17 @@ def test_an_opponent_model_that_learns_from_nothing_is_refused(
     assert records(config().learner) and not records(config(**{"goals.from": "x"}).learner)
 
 
-def test_half_of_the_recorded_players_are_generated_partners() -> None:
+def test_who_is_recorded() -> None:
     game = coplay.make_game("stag-hunt", **GAME)
-    mix, kinds = population(game, RecordingsConfig(partners=5), 0)
-    assert kinds == ("ns", "nh", "random", "rules")
-    np.testing.assert_allclose(np.array(mix.weights) / sum(mix.weights), [1 / 6] * 3 + [1 / 2])
-    assert population(game, RecordingsConfig(partners=0), 0)[1] == ("ns", "nh", "random")
+    mix, kinds = population(game, RecordingsConfig(partners=5, habits=4), 0)
+    assert kinds == ("ns", "nh", "random", "rules", "habits")
+    shares = np.array(mix.weights) / sum(mix.weights)
+    np.testing.assert_allclose(shares, [2 / 15] * 3 + [6 / 15, 3 / 15])
+    assert population(game, RecordingsConfig(partners=0, habits=0), 0)[1] == ("ns", "nh", "random")
+    habits = mix.players[-1]
+    assert isinstance(habits, Population) and (habits.size, habits.alike) == (4, False)
+    (kind,) = habits.kinds
+    np.testing.assert_array_equal(jnp.argmax(kind.logits, axis=1), [0, 1, 2, 3])  # type: ignore[attr-defined]
 
 
 @pytest.fixture

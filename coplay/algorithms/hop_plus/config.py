@@ -62,8 +62,11 @@ class RecordingsConfig(Config):
     samples: NonNegativeInt = 107_010
     """Recorded steps of players in the game; 0: none, goals are learned in self-play alone."""
     partners: Annotated[NonNegativeInt, only_if(".samples")] = 32
-    """Partners made of rules with random parameters. Half of the recorded players are of them, the
-    others are the game's scripted players."""
+    """Partners made of rules with random parameters. They are recorded as often as the game's
+    scripted players together."""
+    habits: Annotated[NonNegativeInt, only_if(".samples")] = 14
+    """Players without a goal, who take some actions often and others hardly ever, each its own.
+    They are recorded half as often as the game's scripted players together."""
     epochs: Annotated[PositiveInt, only_if(".samples")] = 8
     """Passes over the recordings."""
 
