@@ -127,9 +127,16 @@ def test_a_run_of_version_0_1_plays_and_goes_on(tmp_path: Path) -> None:
 
 
 def test_fields_that_earlier_files_lack_say_what_was_done_then() -> None:
-    data = file_of("hop")
-    for path, value in upgrade.ADDED.items():
-        part, _, name = path.partition(".")
-        assert data["learner"][part].pop(name) != value  # the default of today is another
-    earlier = TrainConfig.from_json(data, "an earlier file").learner
-    assert all(get_field(earlier, path) == value for path, value in upgrade.ADDED.items())
+    found = set()
+    for player in ("hop", "hop-plus"):
+        data = file_of(player)
+        mine = {}
+        for path, value in upgrade.ADDED.items():
+            part, _, name = path.partition(".")
+            if name in data["learner"].get(part, {}):
+                assert data["learner"][part].pop(name) != value  # the default of today is another
+                mine[path] = value
+        earlier = TrainConfig.from_json(data, "an earlier file").learner
+        assert all(get_field(earlier, path) == value for path, value in mine.items())
+        found |= set(mine)
+    assert found == set(upgrade.ADDED)
