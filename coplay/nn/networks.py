@@ -1,4 +1,4 @@
-"""Networks on ego views: an encoder (MLP or CNN), an actor and a critic.
+"""Networks on ego views: an encoder (of planes, numbers or sets), hidden layers, a head.
 
 Modules act on arrays with any leading axes, so one matrix product serves a whole batch.
 """
@@ -11,9 +11,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from coplay.core.entities import EntityList
+from coplay.core.errors import UserError
 from coplay.core.game import Game, Observation
 from coplay.nn.config import NetworkConfig
 from coplay.nn.ego_centred import centre, centre_indices, centred_size
+from coplay.nn.entities import EntityEncoder
 from coplay.nn.layers import Activation, Conv3x3, Linear, activation_function
 from coplay.nn.sparse_views import WORTHWHILE, SparseView
 
@@ -33,6 +36,7 @@ class ViewShape(eqx.Module):
     full_view: a player may use the state of the game, with its own seat first, and it tells what
     everybody did last.
     alike: all seats of the game are alike.
+    entities: the lists among the features, see `Game.entities`.
 
         shape: coplay.ViewShape  # a field of every learner
         inputs = math.prod(self.shape.planes) + self.shape.features
@@ -51,13 +55,20 @@ class ViewShape(eqx.Module):
     on_grid: bool = eqx.field(static=True, default=False)
     full_view: bool = eqx.field(static=True, default=True)
     alike: bool = eqx.field(static=True, default=True)
+    entities: tuple[EntityList, ...] = eqx.field(static=True, default=())
+
+    def with_more(self, numbers: int) -> "ViewShape":
+        """What a network must fit that is given so many numbers behind the view."""
+        return ViewShape(self.planes, self.features + numbers, self.actions, entities=self.entities)
 
 
 class Network(eqx.Module):
-    """From ego views to `outputs` numbers: optional convolutions, hidden layers, a head. centred
-    (without convolutions): boards are seen from the own cell, see `coplay.nn.ego_centred`."""
+    """From ego views to `outputs` numbers: optional convolutions, or an encoder of entities, then
+    hidden layers, a head. centred (without convolutions): boards are seen from the own cell, see
+    `coplay.nn.ego_centred`."""
 
     convolutions: tuple[Conv3x3, ...]
+    sets: EntityEncoder | None
     layers: tuple[Linear, ...]
     head: Linear
     activation: Activation = eqx.field(static=True)
@@ -75,7 +86,10 @@ class Network(eqx.Module):
         activation: Activation,
         head_scale: float,
         centred: bool = False,
+        set_width: int = 0,
     ):
+        """set_width: units for entities, `NetworkConfig.set_width`; 0: lists are read as they
+        are."""
         keys = iter(jax.random.split(key, len(channels) + len(hidden) + 1))
         height, width, planes = shape.planes
         convolutions = []
@@ -84,6 +98,9 @@ class Network(eqx.Module):
             planes = channel
         size = centred_size(shape.planes) if centred else height * width * planes
         size += shape.features
+        self.sets = new_entity_encoder(shape, set_width, activation, key) if set_width else None
+        if self.sets is not None:
+            size = self.sets.outputs
         layers = []
         for wide in hidden:
             layers.append(Linear(size, wide, next(keys)))
@@ -112,6 +129,8 @@ class Network(eqx.Module):
             x = jnp.concatenate([board.reshape(*x.shape[:-1], -1), x[..., size:]], axis=-1)
         if self.centred:
             x = centre(x, self.board)
+        if self.sets is not None:
+            x = self.sets(x)
         return self.after_first(act(self.layers[0](x))) if self.layers else self.head(x)
 
     def after_first(self, x: Float[Array, "*batch unit"]) -> Float[Array, "*batch outputs"]:
@@ -119,6 +138,25 @@ class Network(eqx.Module):
         for layer in self.layers[1:]:
             x = activation_function(self.activation)(layer(x))
         return self.head(x)
+
+
+def new_entity_encoder(
+    shape: ViewShape, width: int, activation: Activation, key: PRNGKeyArray
+) -> EntityEncoder:
+    """An encoder of the lists of a view. key: of the whole network."""
+    check_entities(shape)
+    key = jax.random.fold_in(key, 1)
+    return EntityEncoder(shape.entities, shape.planes, shape.features, width, activation, key)
+
+
+def check_entities(shape: ViewShape) -> None:
+    """An error if views have no lists of entities."""
+    if not shape.entities:
+        nearest = "cnn" if shape.planes[0] else "mlp"
+        raise UserError(
+            "network.kind=entities is for games that say which of their numbers are lists of "
+            f"entities (Game.entities), and this game has none: give --network.kind {nearest}"
+        )
 
 
 def make_network(
@@ -132,6 +170,7 @@ def make_network(
         hidden=config.hidden,
         channels=config.convolutions,
         centred=config.kind == "centred",
+        set_width=config.set_width,
         activation=config.activation,
         head_scale=head_scale,
     )
@@ -143,7 +182,7 @@ def read(
     """Ego views and identities as a network reads them fastest: by their indices where it can, and
     else as `flatten` gives them."""
     indices = observation.indices
-    if indices is None or network.convolutions or not network.layers:
+    if indices is None or network.convolutions or network.sets or not network.layers:
         return flatten(observation, identity)
     height, width, planes = observation.planes.shape[-3:]
     places = height * width * planes + observation.features.shape[-1] - 1
@@ -182,6 +221,7 @@ def view_shape(game: Game) -> ViewShape:
         on_grid=game.on_grid and game.seat_planes == 1 and game.seat_features == game.actions,
         full_view=game.full_view and game.symmetric and game.tells(game.last_actions),
         alike=game.symmetric,
+        entities=game.entities,
     )
     if not game.view_is_global:
         global_state = jax.eval_shape(lambda key: game.global_state(game.reset(key)), key)
