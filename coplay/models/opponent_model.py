@@ -12,14 +12,25 @@ from jaxtyping import Array, Bool, Float, Int
 from coplay.core.game import Observation
 from coplay.core.numerics import masked_mean
 from coplay.nn import categorical
-from coplay.nn.networks import Network, read
+from coplay.nn.networks import Network, read, with_inputs
+from coplay.nn.sparse_views import SparseView
 
 
 def predict(
     model: Network, observation: Observation, goal: Float[Array, "*batch feature"]
 ) -> Float[Array, "*batch action"]:
     """Log-probabilities of the actions of players with these ego views and goals."""
-    return categorical.log_policy(model(read(model, observation, goal)), observation.legal)
+    return predict_from(model, read(model, observation), goal, observation.legal)
+
+
+def predict_from(
+    model: Network,
+    view: Float[Array, "*batch inputs"] | SparseView,
+    goal: Float[Array, "*batch feature"],
+    legal: Bool[Array, "*batch action"],
+) -> Float[Array, "*batch action"]:
+    """As `predict`, from views as the model reads them."""
+    return categorical.log_policy(model(with_inputs(view, goal)), legal)
 
 
 def cross_entropy(

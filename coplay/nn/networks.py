@@ -5,11 +5,13 @@ Modules act on arrays with any leading axes, so one matrix product serves a whol
 
 import dataclasses
 import math
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
 
 from coplay.core.entities import EntityList
 from coplay.core.errors import UserError
@@ -36,6 +38,7 @@ class ViewShape(eqx.Module):
     full_view: a player may use the state of the game, with its own seat first, and it tells what
     everybody did last.
     alike: all seats of the game are alike.
+    indices: how many indices of its numbers that are 1 a view has; 0: the game gives none.
     entities: the lists among the features, see `Game.entities`.
 
         shape: coplay.ViewShape  # a field of every learner
@@ -55,11 +58,17 @@ class ViewShape(eqx.Module):
     on_grid: bool = eqx.field(static=True, default=False)
     full_view: bool = eqx.field(static=True, default=True)
     alike: bool = eqx.field(static=True, default=True)
+    indices: int = eqx.field(static=True, default=0)
     entities: tuple[EntityList, ...] = eqx.field(static=True, default=())
 
     def with_more(self, numbers: int) -> "ViewShape":
         """What a network must fit that is given so many numbers behind the view."""
         return ViewShape(self.planes, self.features + numbers, self.actions, entities=self.entities)
+
+    @property
+    def places(self) -> int:
+        """How many numbers of a view may be 1: all but the last one."""
+        return math.prod(self.planes) + self.features - 1
 
 
 class Network(eqx.Module):
@@ -118,8 +127,6 @@ class Network(eqx.Module):
         """From ego views as `read` or `flatten` give them."""
         act = activation_function(self.activation)
         if isinstance(x, SparseView):
-            if self.centred:
-                x = x._replace(indices=centre_indices(x.indices, self.board))
             return self.after_first(act(self.layers[0].sparse(x)))
         if self.convolutions:
             size = math.prod(self.board)
@@ -176,23 +183,90 @@ def make_network(
     )
 
 
+class SparseObservation(NamedTuple):
+    """What is left of an `Observation` that is read by its indices, with the same leading axes.
+
+    indices: as in `Observation`. time: [..., 1] the last feature.
+    """
+
+    indices: Integer[Array, "*batch index"]
+    time: Float[Array, "*batch one"]
+    legal: Bool[Array, "*batch action"]
+
+
+def reads_indices(config: NetworkConfig, shape: ViewShape) -> bool:
+    """Whether networks like this read views like this by their indices."""
+    plain = not config.convolutions and not config.set_width
+    return bool(config.hidden) and plain and _few(shape.places, shape.indices)
+
+
+def _few(places: int, indices: int) -> bool:
+    return 0 < WORTHWHILE * indices <= places
+
+
+def as_read(
+    config: NetworkConfig, shape: ViewShape, observation: Observation
+) -> Observation | SparseObservation:
+    """What networks like this need of ego views, to be kept: less than all of it where they read
+    indices."""
+    indices = observation.indices
+    if indices is None or not reads_indices(config, shape):
+        return observation._replace(indices=None)
+    short = jnp.int16 if shape.places < np.iinfo(np.int16).max else jnp.int32
+    return SparseObservation(
+        indices.astype(short), observation.features[..., -1:], observation.legal
+    )
+
+
+def nothing_read(
+    config: NetworkConfig, shape: ViewShape, size: tuple[int, ...]
+) -> Observation | SparseObservation:
+    """Views [*size] of zeros with all actions legal, as `as_read` gives them."""
+    sparse = reads_indices(config, shape)
+    empty = Observation(
+        planes=jnp.zeros((*size, *shape.planes), shape.plane_type),
+        features=jnp.zeros((*size, shape.features)),
+        legal=jnp.ones((*size, shape.actions), bool),
+        indices=jnp.zeros((*size, shape.indices), jnp.int32) if sparse else None,
+    )
+    return as_read(config, shape, empty)
+
+
 def read(
-    network: Network, observation: Observation, identity: Float[Array, "*#batch id"] | None = None
+    network: Network,
+    observation: Observation | SparseObservation,
+    identity: Float[Array, "*#batch id"] | None = None,
 ) -> Float[Array, "*batch inputs"] | SparseView:
     """Ego views and identities as a network reads them fastest: by their indices where it can, and
     else as `flatten` gives them."""
+    if isinstance(observation, SparseObservation):
+        view = _sparse(network, observation.indices.astype(jnp.int32), observation.time)
+        return view if identity is None else with_inputs(view, identity)
     indices = observation.indices
     if indices is None or network.convolutions or network.sets or not network.layers:
         return flatten(observation, identity)
     height, width, planes = observation.planes.shape[-3:]
     places = height * width * planes + observation.features.shape[-1] - 1
-    if places < WORTHWHILE * indices.shape[-1]:
+    if not _few(places, indices.shape[-1]):
         return flatten(observation, identity)
-    rest = observation.features[..., -1:]
-    if identity is not None:
-        identity = jnp.broadcast_to(identity, (*rest.shape[:-1], identity.shape[-1]))
-        rest = jnp.concatenate([rest, identity], axis=-1)
-    return SparseView(indices, rest)
+    view = _sparse(network, indices, observation.features[..., -1:])
+    return view if identity is None else with_inputs(view, identity)
+
+
+def _sparse(
+    network: Network, indices: Int[Array, "*batch index"], time: Float[Array, "*batch one"]
+) -> SparseView:
+    return SparseView(centre_indices(indices, network.board) if network.centred else indices, time)
+
+
+def with_inputs(
+    view: Float[Array, "*batch inputs"] | SparseView, more: Float[Array, "*#batch more"]
+) -> Float[Array, "*batch inputs_and_more"] | SparseView:
+    """What a network is given, with further inputs behind."""
+    rest = view.rest if isinstance(view, SparseView) else view
+    more = jnp.broadcast_to(more, (*rest.shape[:-1], more.shape[-1]))
+    rest = jnp.concatenate([rest, more], axis=-1)
+    return view._replace(rest=rest) if isinstance(view, SparseView) else rest
 
 
 def flatten(
@@ -221,6 +295,7 @@ def view_shape(game: Game) -> ViewShape:
         on_grid=game.on_grid and game.seat_planes == 1 and game.seat_features == game.actions,
         full_view=game.full_view and game.symmetric and game.tells(game.last_actions),
         alike=game.symmetric,
+        indices=0 if views.indices is None else views.indices.shape[1],
         entities=game.entities,
     )
     if not game.view_is_global:

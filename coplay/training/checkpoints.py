@@ -23,6 +23,7 @@ from coplay.core.errors import UserError
 from coplay.core.files import remove, replacing
 from coplay.core.version import VERSION
 from coplay.games.adapters.versions import library_versions
+from coplay.training.earlier_views import earlier_views, made_of_views
 
 T = TypeVar("T")
 
@@ -87,15 +88,37 @@ def load(path: Path, like: Any, part: str = "") -> tuple[Any, dict[str, Any]]:
         if "coplay" not in note and len(wanted) == len(places):
             # Version 0.1 wrote the same arrays in the same order, some under other names.
             places = dict(zip(wanted, places.values(), strict=True))
-        _check_fits(archive, places, wanted)
-        arrays = [archive.read(places[name]) for name in wanted]
-        for name in set(saved) - {places[name] for name in wanted}:
+        made = earlier_views({name: form.shape for name, form in wanted.items()}, set(places))
+        instead = {name for names in made.values() for name in names}
+        _check_fits(
+            archive,
+            {name: place for name, place in places.items() if name not in instead},
+            {name: form for name, form in wanted.items() if name not in made},
+        )
+
+        def read(name: str) -> np.ndarray:
+            return archive.read(places[name])
+
+        arrays = [
+            _of_earlier(name, form, read) if name in made else read(name)
+            for name, form in wanted.items()
+        ]
+        used = {places[name] for name in {*wanted, *instead} - set(made)}
+        for name in set(saved) - used:
             archive.check(name)
     leaves = [
         jax.random.wrap_key_data(jnp.asarray(array)) if _is_key(expected) else jnp.asarray(array)
         for array, expected in zip(arrays, jax.tree.leaves(like), strict=True)
     ]
     return jax.tree.unflatten(jax.tree.structure(like), leaves), note
+
+
+def _of_earlier(name: str, form: Form, read: Callable[[str], np.ndarray]) -> np.ndarray:
+    """An array that an earlier program saved otherwise."""
+    try:
+        return made_of_views(name, form.shape, read).astype(form.dtype).reshape(form.shape)
+    except (ValueError, IndexError) as error:
+        raise DamagedArchive(f"it does not fit this program: {name}: {error}") from error
 
 
 def load_named(

@@ -21,6 +21,7 @@ from coplay.search.simulator import advance, begin, co_player_cdf, own_view
 GAMES: dict[str, dict[str, Any]] = {
     "stag-hunt": {"stags": 2, "hares": 3},
     "snowdrift": {"height": 5, "width": 4},
+    "walls": {"stags": 1, "hares": 2, "height": 5, "width": 6, "walls": 3, "wall_maps": 8},
 }
 
 
@@ -29,13 +30,14 @@ GAMES: dict[str, dict[str, Any]] = {
     ("name", "centred"),
     [
         ("stag-hunt", True),
+        ("walls", True),
         pytest.param("stag-hunt", False, marks=pytest.mark.slow),
         pytest.param("snowdrift", True, marks=pytest.mark.slow),
     ],
 )
 def test_same_outputs_after_some_steps(name: str, centred: bool) -> None:
     """In positions in which players have moved and some prey, players or drifts may be gone."""
-    game = make_game(name, **GAMES[name])
+    game = make_game("stag-hunt" if name == "walls" else name, **GAMES[name])
     simulator, state, hypothesis, seed = arbitrary_searches(game, 48, (8, 8), centred)
     simulator = dataclasses.replace(simulator, guides=True)
     quick = simulator.prepared(game)
@@ -148,11 +150,10 @@ def compare(game: Any, simulator: Any, quick: Any, state: Any, hypothesis: Any, 
 
 
 @pytest.mark.slow
-def test_views_with_walls_or_windows_are_not_sparse() -> None:
-    for fields in ({"walls": 2}, {"view": 1}):
-        game = make_game("stag-hunt", **fields)
-        simulator = arbitrary_searches(game, 2, (8,))[0]
-        assert simulator.prepared(game) is simulator
+def test_views_of_windows_are_not_sparse() -> None:
+    game = make_game("stag-hunt", view=1)
+    simulator = arbitrary_searches(game, 2, (8,))[0]
+    assert simulator.prepared(game) is simulator
 
 
 @pytest.mark.slow

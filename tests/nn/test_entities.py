@@ -14,7 +14,14 @@ from coplay.core.errors import UserError
 from coplay.nn.config import NetworkConfig
 from coplay.nn.entities import EntityEncoder
 from coplay.nn.layer_norm import LayerNormNetwork
-from coplay.nn.networks import Network, ViewShape, make_network, read, view_shape
+from coplay.nn.networks import (
+    Network,
+    ViewShape,
+    make_network,
+    read,
+    reads_indices,
+    view_shape,
+)
 from coplay.nn.recurrent import GRUNetwork
 
 FOODS = EntityList("foods", in_a_row(1, 3, 2), there=1)
@@ -150,6 +157,13 @@ def test_other_networks_begin_as_they_did() -> None:
         for shape in (SHAPE, ViewShape(SHAPE.planes, SHAPE.features, SHAPE.actions))
     )
     assert with_lists.sets is None and eqx.tree_equal(with_lists, without)
+
+
+def test_lists_are_not_read_by_indices() -> None:
+    """Where a view is 1 says nothing about the numbers of entities."""
+    shape = ViewShape((9, 9, 3), 13, 4, indices=5, entities=(FOODS,))
+    assert reads_indices(NetworkConfig(), shape)
+    assert not reads_indices(NetworkConfig(kind="entities"), shape)
 
 
 def test_a_game_declares_its_lists_and_networks_read_them() -> None:

@@ -207,7 +207,7 @@ def test_flatten_of_a_game_without_a_board() -> None:
 def test_view_shape() -> None:
     game = StagHunt(StagHuntConfig(height=3, width=5, players=2, hares=1))
     assert view_shape(game) == ViewShape(
-        (3, 5, 5), 2 * 7 + 1, 7, 2, 2, 2, personas=2, seat_planes=1, on_grid=True
+        (3, 5, 5), 2 * 7 + 1, 7, 2, 2, 2, personas=2, seat_planes=1, on_grid=True, indices=6
     )
     window = StagHunt(StagHuntConfig(height=3, width=5, players=2, hares=1, view=1))
     assert view_shape(window).planes == (3, 3, 5)

@@ -11,7 +11,14 @@ from coplay.games.registry import make_game
 from coplay.games.stag_hunt import StagHunt, StagHuntConfig
 from coplay.nn import sparse_views
 from coplay.nn.config import NetworkConfig
-from coplay.nn.networks import flatten, make_network, read, view_shape
+from coplay.nn.networks import (
+    SparseObservation,
+    as_read,
+    flatten,
+    make_network,
+    read,
+    view_shape,
+)
 from coplay.nn.sparse_views import SparseView, sparse_product
 
 PLACES, NUMBERS, SAMPLES = 11, 2, 9
@@ -79,9 +86,9 @@ def test_other_processors_multiply_and_get_the_same() -> None:
     np.testing.assert_allclose(by_product, by_sums, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["mlp", "centred"])
-def test_networks_read_indices_where_a_game_gives_them(kind: Any) -> None:
-    game = make_game("stag-hunt", players=3)
+@pytest.mark.parametrize(("kind", "walls"), [("mlp", 0), ("centred", 0), ("mlp", 3)])
+def test_networks_read_indices_where_a_game_gives_them(kind: Any, walls: int) -> None:
+    game = make_game("stag-hunt", players=3, height=5, width=5, walls=walls, wall_maps=8)
     shape = view_shape(game)
     network = make_network(
         NetworkConfig(kind=kind, hidden=(8,)),
@@ -94,9 +101,12 @@ def test_networks_read_indices_where_a_game_gives_them(kind: Any) -> None:
     seen, identity = jax.vmap(game.observe)(state), jnp.eye(3, 2)
     view = read(network, seen, identity)
     assert isinstance(view, SparseView)
-    np.testing.assert_allclose(
-        network(view), network(flatten(seen, identity)), rtol=1e-5, atol=1e-5
-    )
+    wanted = network(flatten(seen, identity))
+    np.testing.assert_allclose(network(view), wanted, rtol=1e-5, atol=1e-5)
+    kept = as_read(NetworkConfig(kind=kind, hidden=(8,)), shape, seen)
+    assert isinstance(kept, SparseObservation) and kept.indices.dtype == jnp.int16
+    again = read(network, kept, identity)
+    np.testing.assert_array_equal(network(again), network(view))
 
 
 def test_a_game_that_shows_something_else_is_read_in_full() -> None:
@@ -114,10 +124,10 @@ def test_a_game_that_shows_something_else_is_read_in_full() -> None:
 
 
 def test_full_views_are_read_where_there_are_no_indices_or_too_many() -> None:
-    walled = make_game("stag-hunt", players=2, walls=3)
-    shape = view_shape(walled)
+    narrow = make_game("stag-hunt", players=2, view=1)
+    shape = view_shape(narrow)
     network = make_network(NetworkConfig(hidden=(8,)), shape, 3, jax.random.key(0), 1.0)
-    seen = walled.observe(walled.reset(jax.random.key(1)))
+    seen = narrow.observe(narrow.reset(jax.random.key(1)))
     assert seen.indices is None
     assert not isinstance(read(network, seen), SparseView)
     many = seen._replace(indices=jnp.zeros((2, flatten(seen).shape[-1] // 2), jnp.int32))

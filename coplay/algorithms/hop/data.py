@@ -7,12 +7,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer, Shaped
 
+from coplay.algorithms.hop.config import HOPConfig
 from coplay.core.game import Game, Observation, State
 from coplay.core.goals import Goals, hindsight
 from coplay.core.trajectory import Trajectory
 from coplay.models.goal_simulator import belief_context
 from coplay.models.personas import NO_PERSONA
-from coplay.nn.networks import Network, ViewShape, flatten
+from coplay.models.prototype_goals import shares_in_hindsight
+from coplay.nn.config import NetworkConfig
+from coplay.nn.networks import Network, SparseObservation, ViewShape, nothing_read, read
+from coplay.nn.sparse_views import SparseView
 from coplay.rl.advantages import gae
 
 
@@ -20,7 +24,8 @@ class ReplayRows(NamedTuple):
     """What is learned from, by rows [row] = [time * copy]; `seat` are all seats of the game, `own`
     the active ones.
 
-    observation: [row, seat] ego views. alive: in the game. action: as executed.
+    observation: [row, seat] ego views, what networks read of them (`as_read`). alive: in the game.
+    action: as executed.
     goal: [row, seat, feature] of the goal the seat turned out to have; labelled: it is known.
     persona: [row, seat] of own seats (`coplay.models.personas`); `NO_PERSONA` of all others.
     context: [row, own, input] what actor and critic saw beside the view (`belief_context`).
@@ -28,7 +33,7 @@ class ReplayRows(NamedTuple):
     prototype: [row, own, other] that a co-player is taken to follow; no columns without prototypes.
     """
 
-    observation: Observation
+    observation: Observation | SparseObservation
     alive: Bool[Array, "row seat"]
     action: Integer[Array, "row seat"]
     goal: Float[Array, "row seat feature"]
@@ -62,10 +67,25 @@ class RolloutInfo(NamedTuple):
     shares: Float[Array, "row own other prototype"]
 
 
-class Pairs(NamedTuple):
-    """Steps of co-players, [set, model, sample, ...]. mask: in the game, with a known goal."""
+def prototype_shares(
+    trajectory: Trajectory, active: tuple[int, ...], others: int, number: int
+) -> Float[Array, "row own other prototype"]:
+    """How probable each of so many prototypes is for the `others` of the active seats, by what
+    these believed in the end; no columns without others."""
+    rows = trajectory.over.size
+    if not others:
+        return jnp.zeros((rows, len(active), 0, 0))
+    belief = jnp.moveaxis(trajectory.recorded[active].belief, 1, 2)  # [time, copy, own, ...]
+    shares = shares_in_hindsight(belief, trajectory.over, number)
+    return shares.reshape(rows, len(active), others, number)
 
-    observation: Observation
+
+class Pairs(NamedTuple):
+    """Steps of co-players, [set, model, sample, ...]. view: as the models read it. mask: in the
+    game, with a known goal."""
+
+    view: Float[Array, "*set sample input"] | SparseView
+    legal: Bool[Array, "*set sample action"]
     goal: Float[Array, "*set sample feature"]
     action: Integer[Array, "*set sample"]
     mask: Bool[Array, "*set sample"]
@@ -122,18 +142,20 @@ def discounted_returns(
     own: Trajectory,
     reward: Float[Array, "time copy own"],
     context: Float[Array, "time copy own input"],
-    discount: float,
-    gae_lambda: float,
+    config: HOPConfig,
+    shared: bool,
 ) -> tuple[Float[Array, "time copy own"], Float[Array, "time copy own"]]:
-    """Discounted returns and values, by critics [own, ...] that see `context` beside the view. The
-    horizon is an end like any other: what would come after it is never received."""
+    """Discounted returns and values, by critics [own, ...], or one that is `shared`, which see
+    `context` beside the view. The horizon is an end like any other: what would come after it is
+    never received."""
 
     def values(critic: Network, observation: Observation, context: Array) -> Array:
-        return critic(flatten(observation, context))[..., 0]
+        return critic(read(critic, observation, context))[..., 0]
 
-    value = jax.vmap(values, (0, 2, 2), 2)(critic, own.observation, context)
+    whose = None if shared else 0
+    value = jax.vmap(values, (whose, 2, 2), 2)(critic, own.observation, context)
     # Where the last episode goes on, it goes on among the same co-players.
-    last = jax.vmap(values, (0, 1, 1), 1)(critic, own.last, context[-1])
+    last = jax.vmap(values, (whose, 1, 1), 1)(critic, own.last, context[-1])
     ended = own.terminated | own.truncated
     gains = gae(
         reward,
@@ -142,27 +164,30 @@ def discounted_returns(
         last,
         ended,
         jnp.zeros_like(ended),
-        discount,
-        gae_lambda,
+        config.discount,
+        config.gae_lambda,
     )
     return gains + value, value
 
 
 def empty_replay(
-    capacity: int, shape: ViewShape, seats: int, own: int, goal: int, context: int, labelled: int
+    capacity: int,
+    network: NetworkConfig,
+    shape: ViewShape,
+    seats: int,
+    own: int,
+    goal: int,
+    context: int,
+    labelled: int,
 ) -> ReplayRows:
     """A replay of zeros, in the shapes of a rollout's rows.
 
-    seats: of the game. own: seats with parameters. goal, context: numbers of a goal and a context.
-    labelled: co-players with a prototype.
+    network: what reads the views. seats: of the game. own: seats with parameters. goal, context:
+    numbers of a goal and a context. labelled: co-players with a prototype.
     """
     size = (capacity, seats)
     return ReplayRows(
-        observation=Observation(
-            planes=jnp.zeros((*size, *shape.planes), shape.plane_type),
-            features=jnp.zeros((*size, shape.features)),
-            legal=jnp.ones((*size, shape.actions), bool),
-        ),
+        observation=nothing_read(network, shape, size),
         alive=jnp.zeros(size, bool),
         action=jnp.zeros(size, jnp.int8),
         goal=jnp.zeros((*size, goal)),

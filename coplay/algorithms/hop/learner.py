@@ -34,6 +34,7 @@ from coplay.algorithms.hop.data import (
     equal_shares,
     goals_in_hindsight,
     picked,
+    prototype_shares,
     rewards_by_persona,
 )
 from coplay.algorithms.hop.networks import (
@@ -49,13 +50,13 @@ from coplay.algorithms.hop.player import HOPPlayer, check_game_for_hop, goals_of
 from coplay.core.game import Game
 from coplay.core.group import Group
 from coplay.core.numerics import masked_mean
-from coplay.core.trajectory import Trajectory, in_full
+from coplay.core.trajectory import Trajectory
 from coplay.models.goal_simulator import sample_goals
-from coplay.models.opponent_model import accuracy, predict
+from coplay.models.opponent_model import accuracy, predict_from
 from coplay.models.personas import NO_PERSONA, PersonaSeed
-from coplay.models.prototype_goals import shares_in_hindsight
 from coplay.nn import categorical
-from coplay.nn.networks import Network, flatten
+from coplay.nn.networks import Network, as_read, read, with_inputs
+from coplay.nn.sparse_views import SparseView
 from coplay.rl.advantages import explained_variance
 from coplay.rl.optimisers import make_optimiser
 from coplay.rl.parameter_sets import SetLearner, set_keys
@@ -140,6 +141,7 @@ class HOP(SetLearner):
         declared = self.settings.goals.source == "declared"
         return empty_replay(
             self.config.replay.capacity,
+            self.settings.network,
             self.shape,
             self.game_seats,
             len(self.seats),
@@ -173,10 +175,9 @@ class HOP(SetLearner):
         return np.array([self.seats.index(seat) for seat in self.active])
 
     def group(self, state: HOPState) -> Group:
-        rows = self._rows if self.separate else 0
-        networks = jax.tree.map(lambda x: x[rows], state.networks)
         persona_seed = jax.tree.map(lambda x: x[self._columns], state.persona_seed)
-        player = self._player(networks, persona_seed, learning=not self.strangers)
+        networks, learning = self._own_networks(state), not self.strangers
+        player = self._player(networks, persona_seed, learning=learning)
         return Group(player, self.active, not self.separate)
 
     def _player(
@@ -223,7 +224,6 @@ class HOP(SetLearner):
     ) -> tuple[ReplayRows, Trajectory, RolloutInfo]:
         """All seats' ego views and executed actions with goals in hindsight, and the own part of
         the trajectory. `update` fills in targets and personas."""
-        trajectory = in_full(trajectory)
         steps, copies, seats = trajectory.alive.shape
         executed = jax.vmap(jax.vmap(game.last_actions))(trajectory.after)
         own, realised = np.array(self.active), None
@@ -241,7 +241,7 @@ class HOP(SetLearner):
         goals = goals_of(game, self.settings) if self.settings.has_goals else None
         context = contexts_seen(game, goals, trajectory, self.active, self.shape.personas)
         everyone = ReplayRows(
-            observation=trajectory.observation,
+            observation=as_read(self.settings.network, self.shape, trajectory.observation),
             alive=trajectory.alive,
             action=executed.astype(jnp.int8),
             goal=goal,
@@ -255,19 +255,10 @@ class HOP(SetLearner):
         rows = jax.tree.map(lambda x: x.reshape(steps * copies, *x.shape[2:]), everyone)
         assert trajectory.episode is not None
         oracle = jnp.exp(jnp.max(trajectory.log_policy, axis=-1)).reshape(steps * copies, seats)
-        info = RolloutInfo(trajectory.episode, persona_rewards, oracle, self._shares(trajectory))
-        return rows, super().training_data(game, trajectory), info
-
-    def _shares(self, trajectory: Trajectory) -> Float[Array, "row own other prototype"]:
-        """How probable each prototype is for the co-players of the active seats."""
-        steps, copies = trajectory.over.shape
-        size = (steps * copies, len(self.active), self._labelled)
-        if not self._labelled:
-            return jnp.zeros((*size, 0))
-        belief = trajectory.recorded[self.active].belief
-        belief = jnp.moveaxis(belief, 1, 2)  # [time, copy, own, ...]
         number = self.settings.goals.prototypes
-        return shares_in_hindsight(belief, trajectory.over, number).reshape(*size, number)
+        shares = prototype_shares(trajectory, self.active, self._labelled, number)
+        info = RolloutInfo(trajectory.episode, persona_rewards, oracle, shares)
+        return rows, super().training_data(game, trajectory), info
 
     # --- learning ------------------------------------------------------------------------------
 
@@ -279,14 +270,14 @@ class HOP(SetLearner):
         progress: Float[Array, ""],
     ) -> tuple[HOPState, dict[str, Float[Array, "seat *action"]]]:
         new, own, info = trajectory
-        per_seat = jax.tree.map(lambda x: x[self._rows], state.networks)
+        networks = self._own_networks(state)
         personas = self._personas(state.persona_seed, info.episode)
-        new, value = self._with_returns(per_seat.critic, new, own, info, personas)
+        new, value = self._with_returns(networks.critic, new, own, info, personas)
         if self._labelled:
             uniform = jax.random.uniform(jax.random.fold_in(key, 1), info.shares.shape[:-1])
             uniform = uniform[:, jnp.argsort(self._by_stream(state))]
             new = new._replace(prototype=sample_goals(uniform, info.shares).astype(jnp.int8))
-        metrics = self._prediction_metrics(per_seat.opponents, new, info.oracle)
+        metrics = self._prediction_metrics(networks.opponents, new, info.oracle)
         returns = new.target.reshape(value.shape)
         metrics |= {
             "value": masked_mean(value, own.alive, (0, 1)),
@@ -310,7 +301,8 @@ class HOP(SetLearner):
         new, own, info = trajectory
         per_seat = jax.tree.map(lambda x: x[self._rows], state.networks)
         personas = self._personas(state.persona_seed, info.episode)
-        new, value = self._with_returns(per_seat.critic, new, own, info, personas)
+        critic = self._own_networks(state).critic
+        new, value = self._with_returns(critic, new, own, info, personas)
         rows = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), new)
         each, active = self._each, jnp.array(self.active)
         mine = jax.tree.map(lambda x: jnp.moveaxis(x, 2, 0), (own.observation, own.alive))
@@ -329,7 +321,7 @@ class HOP(SetLearner):
         personas: Int[Array, "time copy own"],
     ) -> tuple[ReplayRows, Float[Array, "time copy own"]]:
         """The rows with the personas of the active seats, also in their context, and with returns
-        by the rewards of these personas; and the values. critic: [own, ...]."""
+        by the rewards of these personas; and the values. critic: see `_own_networks`."""
         number = self.shape.personas
         everyone = new.persona.reshape(*own.over.shape, -1)
         everyone = everyone.at[:, :, np.array(self.active)].set(personas.astype(jnp.int8))
@@ -338,8 +330,8 @@ class HOP(SetLearner):
         flags = (personas[..., None] == jnp.arange(number)).astype(jnp.float32)
         context = new.context.reshape(*own.alive.shape, self._context_size)
         context = context.at[..., :number].set(flags)
-        discount, gae_lambda = self.config.discount, self.config.gae_lambda
-        target, value = discounted_returns(critic, own, reward, context, discount, gae_lambda)
+        shared = not self.separate
+        target, value = discounted_returns(critic, own, reward, context, self.config, shared)
         new = new._replace(
             persona=everyone.reshape(new.persona.shape),
             context=context.reshape(new.context.shape),
@@ -388,7 +380,8 @@ class HOP(SetLearner):
         """Losses and gradients of all sets on a batch of rows [seat, sample]. columns, seats: the
         own columns of the batch and the seats of the game from which the sets learn."""
         context = self._own(batch.context[columns])
-        view = flatten(self._own(jax.tree.map(lambda x: x[seats], batch.observation)), context)
+        seen = read(networks.actor, batch.observation)
+        view = with_inputs(self._own(jax.tree.map(lambda x: x[seats], seen)), context)
         legal = self._own(batch.observation.legal[seats])
         # Random actions teach nothing.
         aimed = batch.alive & (batch.persona != self.shape.personas)
@@ -402,7 +395,7 @@ class HOP(SetLearner):
             networks.critic, view, alive, target
         )
         model, model_gradient = jax.vmap(jax.vmap(jax.value_and_grad(opponent_loss)))(
-            networks.opponents, self._pairs(batch, batch.prototype[columns], seats)
+            networks.opponents, self._pairs(batch, seen, batch.prototype[columns], seats)
         )
         terms = {"policy_loss": actor, "value_loss": critic, "opponent_loss": jnp.mean(model, -1)}
         return terms, Networks(actor_gradient, critic_gradient, model_gradient)
@@ -437,6 +430,10 @@ class HOP(SetLearner):
         step, state = self._optimiser.update(gradient, state, network)
         return optax.apply_updates(network, optax.tree.scale(scale, step)), state
 
+    def _own_networks(self, state: HOPState) -> Networks:
+        """The networks of the active seats: [own, ...], or those that they share."""
+        return jax.tree.map(lambda x: x[self._rows if self.separate else 0], state.networks)
+
     def _own(self, x: Any) -> Any:
         """[own, sample, ...] as [set, sample, ...]: a set per active seat, or one for all."""
         if self.separate:
@@ -447,16 +444,17 @@ class HOP(SetLearner):
     def _pairs(
         self,
         batch: ReplayRows,
+        view: Float[Array, "seat row input"] | SparseView,
         prototype: Integer[Array, "own row other"],
         seats: Int[Array, " own"],
     ) -> Pairs:
         """What the opponent models of these seats learn from, [set, model, sample, ...], of steps
-        [seat, row]; prototype: of their co-players."""
+        [seat, row]. view: as the models read it. prototype: of their co-players."""
         turned = partial(by_model, separate=self.separate, one=self.config.opponents == "shared")
         mask = batch.alive & batch.labelled
         if self.settings.random_goal:  # who acts at random needs no learned model
             mask = mask & (batch.persona != self.shape.personas)
-        pairs = Pairs(batch.observation, batch.goal, batch.action, mask)
+        pairs = Pairs(view, batch.observation.legal, batch.goal, batch.action, mask)
         pairs = jax.tree.map(lambda x: turned(x[self._others(seats)]), pairs)
         if self._labelled:
             followed = jax.nn.one_hot(prototype, self.settings.goals.prototypes)
@@ -485,12 +483,13 @@ class HOP(SetLearner):
     def _prediction_metrics(
         self, opponents: Network, new: ReplayRows, oracle: Float[Array, "row player"]
     ) -> dict[str, Float[Array, "seat *action"]]:
-        """How well the opponent models of each active seat [own, model, ...] predict what was just
+        """How well opponent models (`_own_networks`) predict for each active seat what was just
         played, before they learn from it, given the goals known in hindsight."""
         active = jnp.array(self.active)
         new = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), new)
-        pairs = self._each._pairs(new, new.prototype, active)
-        log_probs = jax.vmap(jax.vmap(predict))(opponents, pairs.observation, pairs.goal)
+        pairs = self._each._pairs(new, read(opponents, new.observation), new.prototype, active)
+        each = jax.vmap(jax.vmap(predict_from), (0 if self.separate else None, 0, 0, 0))
+        log_probs = each(opponents, pairs.view, pairs.goal, pairs.legal)
         found = jax.vmap(accuracy)(log_probs, pairs.action, pairs.mask)
         most = jnp.moveaxis(oracle[:, self._others(active)], 0, -1)  # [own, other, row]
         best = masked_mean(most.reshape(pairs.mask.shape), pairs.mask, (1, 2))

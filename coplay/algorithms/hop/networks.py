@@ -14,9 +14,10 @@ from coplay.algorithms.ppo.learner import PPO, PPOState
 from coplay.core.errors import UserError
 from coplay.core.learner import Learner
 from coplay.core.numerics import masked_mean
-from coplay.models.opponent_model import cross_entropy, predict
+from coplay.models.opponent_model import cross_entropy, predict_from
 from coplay.nn import categorical
 from coplay.nn.networks import Network, ViewShape, make_network
+from coplay.nn.sparse_views import SparseView
 
 
 class GoalSizes(NamedTuple):
@@ -120,7 +121,7 @@ def _form(tree: Any) -> tuple[Any, list[tuple[int, ...]]]:
 
 def actor_loss(
     actor: Network,
-    view: Float[Array, "sample input"],
+    view: Float[Array, "sample input"] | SparseView,
     legal: Bool[Array, "sample action"],
     alive: Bool[Array, " sample"],
     policy: Float[Array, "sample action"],
@@ -132,7 +133,7 @@ def actor_loss(
 
 def critic_loss(
     critic: Network,
-    view: Float[Array, "sample input"],
+    view: Float[Array, "sample input"] | SparseView,
     alive: Bool[Array, " sample"],
     target: Float[Array, " sample"],
 ) -> Float[Array, ""]:
@@ -143,5 +144,5 @@ def critic_loss(
 
 def opponent_loss(model: Network, pairs: Pairs) -> Float[Array, ""]:
     """Cross-entropy of an opponent model on what co-players did."""
-    log_probs = predict(model, pairs.observation, pairs.goal)
+    log_probs = predict_from(model, pairs.view, pairs.goal, pairs.legal)
     return cross_entropy(log_probs, pairs.action, pairs.mask)

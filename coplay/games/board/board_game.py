@@ -21,6 +21,7 @@ from coplay.core.grid import MOVES
 from coplay.core.layout import Icon, Layout
 from coplay.games.board.drawing import draw_board, lay_out_board, text_board
 from coplay.games.board.walls import (
+    LARGEST_PIECE,
     UNREACHABLE,
     WallMaps,
     bounded,
@@ -260,7 +261,7 @@ class BoardGame(Game):
         # A game built on one of ours may show other planes or features: nobody knows where those
         # are 1.
         own = type(self).observe.__module__.startswith("coplay.games.")
-        return own and self.config.view is None and not self.walled
+        return own and self.config.view is None
 
     def _indices(
         self,
@@ -269,7 +270,8 @@ class BoardGame(Game):
         there: Bool[Array, " thing"],
         kinds: Sequence[slice],
     ) -> Int[Array, "seat index"]:
-        """Where views are 1; things of a kind never share a cell."""
+        """Where views are 1: players, things, walls, last actions. Things of a kind never share a
+        cell."""
         config, seats = self.config, self.seats
         planes = seats + 1 + len(kinds)
         board = config.height * config.width * planes
@@ -282,8 +284,23 @@ class BoardGame(Game):
         past = board + np.arange(seats) * self.actions + state.last[order].astype(jnp.int32)
         nowhere = board + seats * self.actions + 1
         players = jnp.where(self.present(state)[order], players, nowhere)
-        things = jnp.broadcast_to(jnp.where(there, things, nowhere), (seats, *things.shape))
-        return jnp.concatenate([players, things, past], axis=1)
+        walls = self._wall_cells(state)
+        walls = jnp.where(walls >= 0, walls * planes + seats, nowhere)
+        alike = jnp.concatenate([jnp.where(there, things, nowhere), walls])
+        alike = jnp.broadcast_to(alike, (seats, *alike.shape))
+        return jnp.concatenate([players, alike, past], axis=1)
+
+    def _wall_cells(self, state: State) -> Int[Array, " wall"]:
+        """The cells of the walls, of as many as there may be; -1 for those that there are not."""
+        most = self.config.walls * LARGEST_PIECE if isinstance(self.config, BoardConfig) else 0
+        cells = self.config.height * self.config.width
+        if not self.walled or not most:
+            return jnp.zeros(0, jnp.int32)
+        # Walls come last among the cells of a map.
+        last = np.arange(max(cells - most, 0), cells)
+        there = last >= self.maps.free_count[state.board]
+        walls = self.maps.free_cells[state.board][last].astype(jnp.int32)
+        return jnp.where(there, walls, -1)
 
     def _in_window(
         self, centre: Integer[Array, "seat 1"], cell: Integer[Array, "*seat thing"]

@@ -20,13 +20,14 @@ PIECES = (
     ((0, 0), (0, 1), (0, 2), (0, 3)),  # straight of four
     ((0, 0), (1, 0), (2, 0), (2, 1)),  # L of four
 )
+LARGEST_PIECE = max(map(len, PIECES))
 
 
 class WallMaps(NamedTuple):
     """A pool of boards; cells are numbered row by row.
 
     walls: [map, cell] bool.
-    free_cells: [map, cell] the free cells first, in order; the rest is padding.
+    free_cells: [map, cell] the free cells first, in order; then the walls.
     free_count: [map] how many cells are free.
     distance: [map, cell, cell] path lengths between free cells (`unreachable` else); without walls
         there is none (shape [0, 0, 0]), because the Manhattan distance is the path length.
