@@ -7,7 +7,7 @@ from coplay.core.errors import UserError
 from coplay.core.game import Game
 from coplay.core.learner import Learner
 from coplay.games.adapters.worker_game import WorkerGame
-from coplay.nn.networks import check_entities, view_shape
+from coplay.nn.networks import view_shape
 from coplay.training.config import TrainConfig
 from coplay.training.seating import is_learner, learner_config, split_seating
 
@@ -45,8 +45,6 @@ def plan_learners(config: TrainConfig, game: Game) -> dict[str, Learner]:
         base: Any = config.learner if name == config.player else kind()
         order = tuple(sorted(mine))
         settings = learner_config(entry, base)
-        if getattr(getattr(settings, "network", None), "kind", "") == "entities":
-            check_entities(shape)
         _check_copies(config.run.copies, settings)
         made = new_learner(
             learner,

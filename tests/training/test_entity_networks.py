@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 import coplay
-from coplay.algorithms.registry import LEARNERS
+from coplay.algorithms.registry import LEARNERS, new_learner
 from coplay.api.training import make_config
+from coplay.core.config import with_fields
 from coplay.core.errors import UserError
 from coplay.nn.entities import EntityEncoder
+from coplay.nn.networks import view_shape
 from coplay.training.block import one_iteration, state_shapes
 from coplay.training.phases import plan_phases
 from coplay.training.run import make_game_of
@@ -65,16 +67,18 @@ def test_a_run_learns_all_parts_and_plays_on(tmp_path: Path) -> None:
     assert len(played["seats"]) == 3
 
 
-@pytest.mark.parametrize("player", ["ppo", "mappo", "hop"])
-def test_a_game_without_lists_is_refused_before_the_run(player: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"none: give --network\.kind cnn"):
-        coplay.train(player, "foraging", tmp_path / "run", quiet=True, **SETS)
-    with pytest.raises(UserError, match=r"none: give --network\.kind mlp"):
-        coplay.train(
-            player,
-            "matrix:chicken",
-            tmp_path / "run",
-            quiet=True,
-            **SETS,
-        )
+@pytest.mark.parametrize(("name", "option"), [("stag-hunt", "cnn"), ("matrix:chicken", "mlp")])
+def test_a_game_without_lists_is_refused(name: str, option: str) -> None:
+    game = coplay.make_game(name)
+    given = {"shape": view_shape(game), "game_seats": game.seats, "seats": (0,), "active": (0,)}
+    for kind, learner in LEARNERS.values():
+        config = with_fields(kind(), {"network.kind": "entities"})
+        with pytest.raises(UserError, match=rf"none: give --network\.kind {option}"):
+            new_learner(learner, config=config, **given)
+
+
+def test_it_is_refused_before_the_run(tmp_path: Path) -> None:
+    fields: Any = SETS
+    with pytest.raises(UserError, match=r"none: give --network\.kind"):
+        coplay.train("ppo", "foraging", tmp_path / "run", quiet=True, **fields)
     assert not list(tmp_path.iterdir())
