@@ -6,9 +6,9 @@
     coplay.play("stag-hunt", [run["folder"], "ns", "ns", "random"])
 
 Protocols to write one's own: `Game`, `Player`, `Learner`, made known by `register_game`,
-`register_player`, `register_learner`. What they speak of: `Observation`, `Outcome`, `View`,
-`ViewShape`, `Insight`, `Group`, `Trajectory`. Everything else is a function; `help(coplay.train)`
-explains.
+`register_player`, `register_learner`. What they speak of: `Observation`, `Outcome`, `EntityList`,
+`View`, `ViewShape`, `Insight`, `Group`, `Trajectory`. Everything else is a function;
+`help(coplay.train)` explains.
 """
 
 from importlib import import_module
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from coplay.api.sharing import import_player as import_player
     from coplay.api.sweeping import sweep as sweep
     from coplay.api.training import train as train
+    from coplay.core.entities import EntityList as EntityList
     from coplay.core.errors import UserError as UserError
     from coplay.core.game import Game as Game
     from coplay.core.game import Observation as Observation
@@ -75,6 +76,7 @@ _WHERE = {
     "collect": "coplay.api.models",
     "compare": "coplay.api.evaluating",
     "cross_play": "coplay.api.playing",
+    "EntityList": "coplay.core.entities",
     "episodes": "coplay.api.playing",
     "export_player": "coplay.api.sharing",
     "from_pettingzoo": "coplay.games.adapters.pettingzoo_in",

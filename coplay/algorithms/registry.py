@@ -33,6 +33,7 @@ from coplay.core.errors import UserError, own, unknown, wrong_signature
 from coplay.core.game import ScriptedPolicy
 from coplay.core.learner import Learner
 from coplay.core.player import Player
+from coplay.nn.networks import check_entities
 
 LEARNERS: dict[str, tuple[type, Callable[..., Learner]]] = {
     "ppo": (PPOConfig, PPO),
@@ -93,7 +94,11 @@ def learner_parts(name: str) -> tuple[type, Callable[..., Learner]]:
 
 
 def new_learner(kind: Callable[..., Learner], **fields: Any) -> Learner:
-    """A learner made by what `learner_parts` gave; see `Learner` for its fields."""
+    """A learner made by what `learner_parts` gave; see `Learner` for its fields. An error if its
+    networks read lists of entities, and views have none."""
+    network = getattr(fields["config"], "network", None)
+    if getattr(network, "kind", "") == "entities":
+        check_entities(fields["shape"])
     made: Callable[..., Learner] = getattr(kind, "made", kind)
     return made(**fields)
 

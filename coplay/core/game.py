@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray, Shaped
 
+from coplay.core.entities import EntityList
 from coplay.core.errors import UserError
 from coplay.core.goals import Goals
 from coplay.core.layout import Layout
@@ -152,6 +153,12 @@ class Game(eqx.Module):
     @property
     def plane_names(self) -> tuple[str, ...]:
         """What each plane of an ego view shows, ego-first; empty for a game without a board."""
+        return ()
+
+    @property
+    def entities(self) -> tuple[EntityList, ...]:
+        """Lists of like things among the features of its views, for networks that treat them as
+        sets; empty: undeclared."""
         return ()
 
     @property

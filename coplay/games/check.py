@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from coplay.core.compilation import QUICK
+from coplay.core.entities import entity_faults
 from coplay.core.errors import wrong_signature
 from coplay.core.game import Game, Observation, Outcome, State
 
@@ -164,6 +165,7 @@ def _check_types(game: Game, key: PRNGKeyArray) -> None:
             faults.append(
                 f"plane_names has {len(game.plane_names)} names for {seen.planes.shape[-1]} planes"
             )
+        faults += entity_faults(game.entities, seen.features.shape[-1])
         teams = game.teams
         if teams and (len(teams) != seats or sorted(set(teams)) != list(range(max(teams) + 1))):
             faults.append(

@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from coplay.core.config import Config, NonNegativeInt, PositiveFloat, PositiveInt
+from coplay.core.entities import EntityList, in_a_row
 from coplay.core.errors import UserError
 from coplay.core.game import Game, Observation, Outcome, ScriptedPolicy
 from coplay.core.layout import Layout, PlacedThing
@@ -97,6 +98,11 @@ class Dispersion(Game):
         after that to the nearest."""
         specialists = {f"food-{food}": _specialist(food) for food in range(self.seats)}
         return {"nearest": _nearest} | specialists
+
+    @property
+    def entities(self) -> tuple[EntityList, ...]:
+        foods = self.config.nearest or self.seats
+        return (EntityList("foods", in_a_row(3, foods, 3), there=2),)
 
     def reset(self, key: PRNGKeyArray) -> DispersionState:
         seats, size = self.seats, float(self.config.size)

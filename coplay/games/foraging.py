@@ -6,7 +6,7 @@ package `lbforaging` is the reference.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
 
 from coplay.core.config import NonNegativeFloat, Range
+from coplay.core.entities import EntityList, in_a_row
 from coplay.core.errors import UserError, unknown
 from coplay.core.game import Observation, Outcome, ScriptedPolicy
 from coplay.games.board.board_game import (
@@ -49,6 +50,9 @@ class ForagingConfig(OpenBoardConfig):
     """Every food has the highest level that a food can have."""
     penalty: NonNegativeFloat = 0.0
     """What loading costs if the levels do not suffice."""
+    show: Literal["board", "lists"] = "board"
+    """What views are made of: planes of the board; or, as in lbforaging, numbers of each food and
+    of each player: how far down and to the right of the own cell it is, and its level."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -115,12 +119,43 @@ class Foraging(BoardGame):
 
     name = "foraging"
     action_names = ("up", "down", "left", "right", "none", "load")
-    seat_features = len(action_names)
     thing_names: ClassVar[tuple[str, ...]] = ("levels of foods", "levels of players")
     seat_fields = ("cell", "level", "last")
 
     def __init__(self, config: ForagingConfig = ForagingConfig()):
         super().__init__(config, 1)
+
+    @property
+    def _lists(self) -> bool:
+        """Whether views are lists and no board."""
+        return self.config.show == "lists"
+
+    @property
+    def seat_planes(self) -> int:  # type: ignore[override]
+        return 0 if self._lists else 1
+
+    @property
+    def seat_features(self) -> int:  # type: ignore[override]
+        """The last action; in lists the place and the level, too."""
+        return self.actions + 3 * self._lists
+
+    @property
+    def on_grid(self) -> bool:  # type: ignore[override]
+        return not self._lists
+
+    @property
+    def plane_names(self) -> tuple[str, ...]:
+        return () if self._lists else super().plane_names
+
+    @property
+    def entities(self) -> tuple[EntityList, ...]:
+        if not self._lists:
+            return ()
+        each, seats = self.seat_features, self.seats
+        players = in_a_row(each, seats - 1, each)
+        foods = in_a_row(seats * each + 3, self.config.foods, 3)
+        lists = (EntityList("players", players, each - 1), EntityList("foods", foods, 2))
+        return tuple(one for one in lists if one.places)
 
     @property
     def has_sparse_view(self) -> bool:
@@ -223,8 +258,11 @@ class Foraging(BoardGame):
     def observe(self, state: ForagingState) -> Observation:
         """Planes: the players ego-first, walls (only beyond the edge), levels of foods, levels of
         players. Features: for each player ego-first its last action one-hot, then time / horizon.
+        As lists: `_listed`.
         """
         foods = self.config.foods
+        if self._lists:
+            return self._listed(state)
         return self.board_views(
             state,
             jnp.concatenate([state.food, state.cell]),
@@ -232,6 +270,47 @@ class Foraging(BoardGame):
             (slice(0, foods), slice(foods, None)),
             self.legal(state),
             jnp.concatenate([state.food_level, state.level]),
+        )
+
+    def _listed(self, state: ForagingState) -> Observation:
+        """No planes. Features: for each player ego-first its last action one-hot, how far down and
+        to the right it is and its level; time / horizon, the own row and column; for each food how
+        far down and to the right it is, and its level. All from 0 to 1, distances from -1. Zeros
+        for foods that are gone and for all that is out of sight."""
+        config, seats = self.config, self.seats
+        order = (np.arange(seats)[:, None] + np.arange(seats)) % seats  # [seat, ego order]
+        size = np.array([config.height, config.width])
+
+        def place(cell: Integer[Array, "*any"]) -> Integer[Array, "*any 2"]:
+            return jnp.stack([cell // config.width, cell % config.width], axis=-1)
+
+        own = place(state.cell)
+        cells = jnp.concatenate([own, place(state.food)])
+        way = cells[None] - own[:, None]  # [seat, player or food, axis]
+        most = max(size) if config.view is None else config.view
+        there = jnp.all(jnp.abs(way) <= most, axis=-1)
+        there &= jnp.concatenate([jnp.ones(seats, bool), state.left])
+        highest = 3 * config.levels  # of a food
+        level = jnp.concatenate([state.level, state.food_level]) / highest
+        numbers = jnp.concatenate(
+            [way / (size - 1), jnp.broadcast_to(level[:, None], (*way.shape[:2], 1))], axis=-1
+        )
+        last = (state.last[:, None] == np.arange(self.actions)).astype(jnp.float32)
+        last = jnp.broadcast_to(last, (seats, *last.shape))
+        players = jnp.concatenate([last, numbers[:, :seats]], axis=-1)
+        players = jnp.where(there[:, :seats, None], players, 0.0)
+        foods = jnp.where(there[:, seats:, None], numbers[:, seats:], 0.0)
+        time = jnp.full((seats, 1), state.time / config.horizon)
+        parts = (
+            jnp.take_along_axis(players, order[..., None], axis=1).reshape(seats, -1),
+            time,
+            own / (size - 1),
+            foods.reshape(seats, -1),
+        )
+        return Observation(
+            planes=jnp.zeros((seats, 0, 0, 0), jnp.int8),
+            features=jnp.concatenate(parts, axis=-1).astype(jnp.float32),
+            legal=self.legal(state),
         )
 
     def things(self, state: ForagingState) -> list[tuple[int, Icon, str]]:

@@ -18,7 +18,12 @@ from coplay.nn.sparse_views import rows_of, summed
 
 def sparse_fits(actor: Network, game: Game) -> bool:
     """Whether the game has sparse views and the networks begin with a layer that reads them."""
-    return game.has_sparse_view and bool(actor.layers) and not actor.convolutions
+    return (
+        game.has_sparse_view
+        and bool(actor.layers)
+        and not actor.convolutions
+        and actor.sets is None
+    )
 
 
 def sparse_views_of(

@@ -121,6 +121,7 @@ class ContextNetwork(eqx.Module):
         window: int,
         temperature: float,
         latent: int,
+        set_width: int = 0,
     ):
         keys = jax.random.split(key, 4)
         self.encoder = LayerNormNetwork(
@@ -131,6 +132,7 @@ class ContextNetwork(eqx.Module):
             channels=channels,
             activation=activation,
             head_scale=1.0,
+            set_width=set_width,
         )
         self.attention = None
         if attention == "plain":

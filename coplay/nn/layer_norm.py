@@ -10,9 +10,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from coplay.nn.entities import EntityEncoder
 from coplay.nn.generated_weights import Generated
 from coplay.nn.layers import Activation, Conv3x3, Linear, activation_function, product
-from coplay.nn.networks import ViewShape
+from coplay.nn.networks import ViewShape, new_entity_encoder
 from coplay.nn.recurrent_cells import Cell, MemoryKind
 
 
@@ -32,13 +33,15 @@ class LayerNorm(eqx.Module):
 
 
 class LayerNormNetwork(eqx.Module):
-    """From inputs to `outputs` numbers: optional convolutions, hidden layers, memory, head.
+    """From inputs to `outputs` numbers: optional convolutions or an encoder of entities, hidden
+    layers, memory, head.
 
     A layer is norm(act(weight · x + bias)); the inputs and what the memory shows are normalised
     too. Without `layer_norm` the norms are left out.
     """
 
     convolutions: tuple[Conv3x3, ...]
+    sets: EntityEncoder | None
     entry: LayerNorm | None
     layers: tuple[Linear, ...]
     norms: tuple[LayerNorm, ...]
@@ -61,7 +64,9 @@ class LayerNormNetwork(eqx.Module):
         memory_kind: MemoryKind = "none",
         units: int = 0,
         head_scale: float = 1.0,
+        set_width: int = 0,
     ):
+        """set_width: units for entities; 0: lists are read as they are."""
         keys = iter(jax.random.split(key, len(channels) + len(hidden) + 2))
         height, width, planes = shape.planes
         convolutions, layers = [], []
@@ -69,6 +74,9 @@ class LayerNormNetwork(eqx.Module):
             convolutions.append(Conv3x3(planes, channel, next(keys)))
             planes = channel
         size = height * width * planes + shape.features
+        self.sets = new_entity_encoder(shape, set_width, activation, key) if set_width else None
+        if self.sets is not None:
+            size = self.sets.outputs
         self.entry = LayerNorm(size) if layer_norm else None
         for wide in hidden:
             layers.append(Linear(size, wide, next(keys)))
@@ -137,6 +145,8 @@ class LayerNormNetwork(eqx.Module):
             for convolution in self.convolutions:
                 board = act(convolution(board))
             x = jnp.concatenate([board.reshape(*x.shape[:-1], -1), x[..., size:]], axis=-1)
+        if self.sets is not None:
+            x = self.sets(x)
         if self.entry is not None:
             x = self.entry(x)
         for index, layer in enumerate(self.layers):

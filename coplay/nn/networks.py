@@ -1,4 +1,4 @@
-"""Networks on ego views: an encoder (MLP or CNN), an actor and a critic.
+"""Networks on ego views: an encoder (of planes, numbers or sets), hidden layers, a head.
 
 Modules act on arrays with any leading axes, so one matrix product serves a whole batch.
 """
@@ -13,9 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
 
+from coplay.core.entities import EntityList
+from coplay.core.errors import UserError
 from coplay.core.game import Game, Observation
 from coplay.nn.config import NetworkConfig
 from coplay.nn.ego_centred import centre, centre_indices, centred_size
+from coplay.nn.entities import EntityEncoder
 from coplay.nn.layers import Activation, Conv3x3, Linear, activation_function
 from coplay.nn.sparse_views import WORTHWHILE, SparseView
 
@@ -36,6 +39,7 @@ class ViewShape(eqx.Module):
     everybody did last.
     alike: all seats of the game are alike.
     indices: how many indices of its numbers that are 1 a view has; 0: the game gives none.
+    entities: the lists among the features, see `Game.entities`.
 
         shape: coplay.ViewShape  # a field of every learner
         inputs = math.prod(self.shape.planes) + self.shape.features
@@ -55,6 +59,11 @@ class ViewShape(eqx.Module):
     full_view: bool = eqx.field(static=True, default=True)
     alike: bool = eqx.field(static=True, default=True)
     indices: int = eqx.field(static=True, default=0)
+    entities: tuple[EntityList, ...] = eqx.field(static=True, default=())
+
+    def with_more(self, numbers: int) -> "ViewShape":
+        """What a network must fit that is given so many numbers behind the view."""
+        return ViewShape(self.planes, self.features + numbers, self.actions, entities=self.entities)
 
     @property
     def places(self) -> int:
@@ -63,10 +72,12 @@ class ViewShape(eqx.Module):
 
 
 class Network(eqx.Module):
-    """From ego views to `outputs` numbers: optional convolutions, hidden layers, a head. centred
-    (without convolutions): boards are seen from the own cell, see `coplay.nn.ego_centred`."""
+    """From ego views to `outputs` numbers: optional convolutions, or an encoder of entities, then
+    hidden layers, a head. centred (without convolutions): boards are seen from the own cell, see
+    `coplay.nn.ego_centred`."""
 
     convolutions: tuple[Conv3x3, ...]
+    sets: EntityEncoder | None
     layers: tuple[Linear, ...]
     head: Linear
     activation: Activation = eqx.field(static=True)
@@ -84,7 +95,10 @@ class Network(eqx.Module):
         activation: Activation,
         head_scale: float,
         centred: bool = False,
+        set_width: int = 0,
     ):
+        """set_width: units for entities, `NetworkConfig.set_width`; 0: lists are read as they
+        are."""
         keys = iter(jax.random.split(key, len(channels) + len(hidden) + 1))
         height, width, planes = shape.planes
         convolutions = []
@@ -93,6 +107,9 @@ class Network(eqx.Module):
             planes = channel
         size = centred_size(shape.planes) if centred else height * width * planes
         size += shape.features
+        self.sets = new_entity_encoder(shape, set_width, activation, key) if set_width else None
+        if self.sets is not None:
+            size = self.sets.outputs
         layers = []
         for wide in hidden:
             layers.append(Linear(size, wide, next(keys)))
@@ -119,6 +136,8 @@ class Network(eqx.Module):
             x = jnp.concatenate([board.reshape(*x.shape[:-1], -1), x[..., size:]], axis=-1)
         if self.centred:
             x = centre(x, self.board)
+        if self.sets is not None:
+            x = self.sets(x)
         return self.after_first(act(self.layers[0](x))) if self.layers else self.head(x)
 
     def after_first(self, x: Float[Array, "*batch unit"]) -> Float[Array, "*batch outputs"]:
@@ -126,6 +145,25 @@ class Network(eqx.Module):
         for layer in self.layers[1:]:
             x = activation_function(self.activation)(layer(x))
         return self.head(x)
+
+
+def new_entity_encoder(
+    shape: ViewShape, width: int, activation: Activation, key: PRNGKeyArray
+) -> EntityEncoder:
+    """An encoder of the lists of a view. key: of the whole network."""
+    check_entities(shape)
+    key = jax.random.fold_in(key, 1)
+    return EntityEncoder(shape.entities, shape.planes, shape.features, width, activation, key)
+
+
+def check_entities(shape: ViewShape) -> None:
+    """An error if views have no lists of entities."""
+    if not shape.entities:
+        nearest = "cnn" if shape.planes[0] else "mlp"
+        raise UserError(
+            "network.kind=entities is for games that say which of their numbers are lists of "
+            f"entities (Game.entities), and this game has none: give --network.kind {nearest}"
+        )
 
 
 def make_network(
@@ -139,6 +177,7 @@ def make_network(
         hidden=config.hidden,
         channels=config.convolutions,
         centred=config.kind == "centred",
+        set_width=config.set_width,
         activation=config.activation,
         head_scale=head_scale,
     )
@@ -157,7 +196,8 @@ class SparseObservation(NamedTuple):
 
 def reads_indices(config: NetworkConfig, shape: ViewShape) -> bool:
     """Whether networks like this read views like this by their indices."""
-    return bool(config.hidden) and not config.convolutions and _few(shape.places, shape.indices)
+    plain = not config.convolutions and not config.set_width
+    return bool(config.hidden) and plain and _few(shape.places, shape.indices)
 
 
 def _few(places: int, indices: int) -> bool:
@@ -203,7 +243,7 @@ def read(
         view = _sparse(network, observation.indices.astype(jnp.int32), observation.time)
         return view if identity is None else with_inputs(view, identity)
     indices = observation.indices
-    if indices is None or network.convolutions or not network.layers:
+    if indices is None or network.convolutions or network.sets or not network.layers:
         return flatten(observation, identity)
     height, width, planes = observation.planes.shape[-3:]
     places = height * width * planes + observation.features.shape[-1] - 1
@@ -256,6 +296,7 @@ def view_shape(game: Game) -> ViewShape:
         full_view=game.full_view and game.symmetric and game.tells(game.last_actions),
         alike=game.symmetric,
         indices=0 if views.indices is None else views.indices.shape[1],
+        entities=game.entities,
     )
     if not game.view_is_global:
         global_state = jax.eval_shape(lambda key: game.global_state(game.reset(key)), key)

@@ -40,6 +40,7 @@ class GRUNetwork(eqx.Module):
         activation: Activation,
         head_scale: float,
         centred: bool = False,
+        set_width: int = 0,
         kind: Kind = "gru",
     ):
         gates = 3 if kind == "gru" else 4
@@ -53,6 +54,7 @@ class GRUNetwork(eqx.Module):
             activation=activation,
             head_scale=1.0,
             centred=centred,
+            set_width=set_width,
         )
         # Columns of norm √gates over the gates: each gate's part is about orthogonal.
         self.recurrent = Linear(units, gates * units, recurrent_key, math.sqrt(gates))

@@ -93,6 +93,20 @@ def test_views_of_the_nearest_food_have_one_size(players: int) -> None:
     assert far[0] * 20 == pytest.approx(others.min(), rel=1e-5)
 
 
+@pytest.mark.parametrize("nearest", [0, 2])
+def test_food_is_declared_as_a_list(nearest: int) -> None:
+    game = Dispersion(DispersionConfig(players=3, size=3, nearest=nearest))
+    (foods,) = game.entities
+    state = jax.jit(game.reset)(jax.random.key(2))
+    state = state._replace(left=jnp.asarray([True, False, True]))
+    seen = np.asarray(game.observe(state).features)[:, np.array(foods.places)]
+    assert seen.shape == (3, nearest or 3, 3)
+    ways = np.asarray(state.food)[[0, 2]] / 6
+    for rows in seen:
+        there = rows[rows[:, foods.there] != 0, :2]
+        np.testing.assert_allclose(sorted(there.tolist()), sorted(ways.tolist()), atol=1e-6)
+
+
 def test_who_parts_eats_all_and_who_goes_together_does_not() -> None:
     game = Dispersion(DispersionConfig(players=3, horizon=20))
     apart, rewards = played(game, ["food-0", "food-1", "food-2"])

@@ -177,3 +177,61 @@ def test_a_setting_and_its_errors() -> None:
 @pytest.mark.slow
 def test_keeps_to_the_protocol() -> None:
     check_game(Foraging(ForagingConfig(**SETTINGS["plain"])), copies=8, steps=40)
+
+
+LISTS: dict[str, Any] = {"height": 6, "width": 5, "players": 3, "foods": 3, "levels": 2}
+
+
+def by_hand(game: Foraging, state: Any, seat: int) -> list[float]:
+    """One player's view as lists, number by number."""
+    config, ground = game.config, ground_of(game, 0)
+    own = ground.cell(state.cell[seat])
+
+    def thing(cell: Any, level: Any, there: bool) -> list[float]:
+        row, column = ground.cell(cell)
+        down, right = row - own[0], column - own[1]
+        view = 99 if config.view is None else config.view
+        if not there or max(abs(down), abs(right)) > view:
+            return [0.0] * 3
+        return [down / (config.height - 1), right / (config.width - 1), level / 6]
+
+    numbers: list[float] = []
+    for other in [(seat + k) % config.players for k in range(config.players)]:
+        seen = thing(state.cell[other], state.level[other], True)
+        last = [float(state.last[other] == a) for a in range(6)] if seen[2] else [0.0] * 6
+        numbers += [*last, *seen]
+    numbers += [int(state.time) / config.horizon]
+    numbers += [own[0] / (config.height - 1), own[1] / (config.width - 1)]
+    for food, level, left in zip(state.food, state.food_level, state.left, strict=True):
+        numbers += thing(food, level, bool(left))
+    return numbers
+
+
+@pytest.mark.parametrize("view", [None, 2])
+def test_views_as_lists_are_those_written_by_hand(view: int | None) -> None:
+    game = Foraging(ForagingConfig(**LISTS, view=view, show="lists"))
+    states, seen, *_ = played(game, 6, 12)
+    hidden = gone = 0
+    for at in np.ndindex(6, 12):
+        state = jax.tree.map(lambda x, at=at: x[at], states)
+        expected = [by_hand(game, state, seat) for seat in range(3)]
+        np.testing.assert_allclose(seen.features[at], expected, atol=1e-6)
+        players, foods = game.entities
+        there = seen.features[at][:, np.array(players.places)[:, players.there]] != 0
+        hidden += int((~there).sum())
+        shown = seen.features[at][:, np.array(foods.places)[:, foods.there]] != 0
+        assert view is not None or (shown == state.left).all()
+        gone += int((~state.left).sum())
+        absent = seen.features[at][:, np.array(players.places)][~there]
+        assert (absent == 0).all()
+    assert seen.planes.shape[2:] == (3, 0, 0, 0) and gone and (hidden > 0) == (view is not None)
+
+
+def test_a_board_has_no_lists() -> None:
+    game = Foraging(ForagingConfig(**LISTS))
+    assert game.entities == () and game.seat_planes == 1 and game.on_grid
+
+
+@pytest.mark.slow
+def test_lists_keep_to_the_protocol() -> None:
+    check_game(Foraging(ForagingConfig(**LISTS, view=2, show="lists")), copies=8, steps=40)

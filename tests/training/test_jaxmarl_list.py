@@ -32,8 +32,15 @@ SMALL: dict[str, dict[str, Any]] = {
     "ppo": {"network.hidden": (8,), "minibatches": 1, "epochs": 1},
     "mappo": {"network.hidden": (8,), "epochs": 1},
     "hop": {"network.hidden": (8,), "search.simulations": 2, "search.draws": 1},
-    "hop-plus": {"network.hidden": (8,), "recordings.samples": 0, "models.chunk_length": 4},
+    "hop-plus": {
+        "network.hidden": (8,),
+        "recordings.samples": 0,
+        "models.learn_opponents": True,
+        "models.chunk_length": 4,
+        "imagination.strangers": 0.0,
+    },
 }
+"""HOP+ imagines strangers, and records partners, only in games whose seats are alike."""
 RUN = {"copies": 8, "rollout": 4, "steps": 64}
 
 PAIRS = [(game, player) for game in LIST for player in SMALL]

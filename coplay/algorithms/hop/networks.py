@@ -54,8 +54,7 @@ def new_networks(
     see beside the ego view."""
     actor_key, critic_key, opponent_key = jax.random.split(key, 3)
     goal = goal_sizes(config, shape).features
-    with_goal = ViewShape(shape.planes, shape.features + goal, shape.actions)
-    wide = ViewShape(shape.planes, shape.features + context, shape.actions)
+    with_goal, wide = shape.with_more(goal), shape.with_more(context)
     models = others if config.opponents == "separate" else 1
     opponents = jax.vmap(
         lambda key: make_network(config.network, with_goal, shape.actions, key, 0.01)

@@ -45,7 +45,6 @@ from coplay.models.goal_codes import (
 from coplay.models.imagination import ImaginedRollout
 from coplay.models.opponent_model import accuracy
 from coplay.models.world_model import WorldModel, new_world_model, refuse_unseen
-from coplay.nn.networks import ViewShape
 from coplay.rl.parameter_sets import SetLearner, in_order_of_streams
 
 MEASURED = 64  # game copies in which predictions of actions are measured
@@ -114,10 +113,9 @@ class HopPlus(SetLearner):
         shape, codes = self.shape, 0
         if self.config.goals.use != "none":
             codes = (self.game_seats - 1) * self.config.goals.dim
-        wide = ViewShape(shape.planes, shape.features + codes, shape.actions)
         return PPO(
             config=self.config.resolved(shape),
-            shape=wide,
+            shape=shape.with_more(codes),
             game_seats=self.game_seats,
             seats=self.seats,
             active=self.active,

@@ -23,8 +23,9 @@ from coplay.rl.optimisers import OptimiserConfig
 class MAPPONetworkConfig(NetworkConfig):
     """Actor and critic of MAPPO, before their memory."""
 
-    kind: Literal["mlp", "cnn"] = "mlp"
-    """Encoder of the board: flattened planes, or 3x3 convolutions before the hidden layers."""
+    kind: Literal["mlp", "cnn", "entities"] = "mlp"
+    """Encoder of the view: flattened planes; 3x3 convolutions before the hidden layers; or lists of
+    foods, units and the like as sets, in games that say which of their numbers are such lists."""
     activation: Activation = "relu"
     """Function between the layers."""
     layer_norm: bool = True

@@ -107,13 +107,14 @@ class Hypernetwork(NamedTuple):
     ) -> HypernetworkWeights:
         """Its arrays before learning, for these networks. parts: see `Learner.init`."""
         config, hyper, shape = self.config, self.config.hypernetwork, self.shape
-        # The view, the last action, the last reward, whether an episode begins, the number.
-        known = shape.features + shape.actions + 2 + hyper.ids * self.game_seats
+        # The last action, the last reward, whether an episode begins, the number.
+        known = shape.actions + 2 + hyper.ids * self.game_seats
         network = ContextNetwork(
-            ViewShape(shape.planes, known, shape.actions),
+            shape.with_more(known),
             key=key,
             width=hyper.width,
             channels=config.network.convolutions if shape.planes[0] else (),
+            set_width=config.network.set_width,
             activation=config.network.activation,
             attention="none" if hyper.context == "local" else hyper.attention,
             heads=hyper.attention_heads,

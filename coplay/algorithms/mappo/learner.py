@@ -102,10 +102,10 @@ class MAPPO(sets.SetLearner):
         self, key: PRNGKeyArray, streams: Int[Array, " seat"], parts: Mapping[str, Any]
     ) -> MAPPOState:
         actor_key, critic_key = jax.random.split(key)
-        planes, features = self.shape.planes, self.shape.features + self._more_inputs
-        actor = self._network(planes, features, self.shape.actions, actor_key, 0.01)
+        seen = self.shape.with_more(self._more_inputs)
+        actor = self._network(seen, self.shape.actions, actor_key, 0.01)
         shown = critic_shape(self.config.critic_input, self.shape, self.game_seats)
-        critic = self._network(*shown, 1, critic_key, 1.0)
+        critic = self._network(shown, 1, critic_key, 1.0)
         hyper: Any = ()
         if self.hypernetwork is not None:
             hyper_key = jax.random.fold_in(key, 2)
@@ -134,20 +134,16 @@ class MAPPO(sets.SetLearner):
         return (self.game_seats if self._sees_id else 0) + latent + told
 
     def _network(
-        self,
-        planes: tuple[int, int, int],
-        features: int,
-        outputs: int,
-        key: PRNGKeyArray,
-        scale: float,
+        self, shape: ViewShape, outputs: int, key: PRNGKeyArray, scale: float
     ) -> LayerNormNetwork:
         network, memory = self.config.network, self.config.memory
         return LayerNormNetwork(
-            ViewShape(planes, features, self.shape.actions),
+            shape,
             outputs,
             key=key,
             hidden=network.hidden,
-            channels=network.convolutions if planes[0] else (),
+            channels=network.convolutions if shape.planes[0] else (),
+            set_width=network.set_width if shape.entities else 0,
             activation=network.activation,
             layer_norm=network.layer_norm,
             memory_kind=memory.kind,

@@ -88,13 +88,13 @@ def critic_inputs(
     return jnp.concatenate([jnp.where(sees, shown, 0.0), ids], axis=-1)
 
 
-def critic_shape(mode: str, shape: ViewShape, seats: int) -> tuple[tuple[int, int, int], int]:
-    """The board and the other numbers that `critic_inputs` gives."""
+def critic_shape(mode: str, shape: ViewShape, seats: int) -> ViewShape:
+    """The shape of what `critic_inputs` gives."""
     if mode == "own":
-        return shape.planes, shape.features
+        return shape.with_more(0)
     if mode == "global" and shape.global_state:
-        return (0, 0, 0), shape.global_state + seats
-    return shape.planes, shape.features + shape.global_state + seats
+        return ViewShape((0, 0, 0), shape.global_state + seats, shape.actions)
+    return shape.with_more(shape.global_state + seats)
 
 
 def context_inputs(

@@ -146,13 +146,14 @@ class EmbeddedPPO(PPO):
         network, shape = self.config.network, self.shape
         encoder = GRUNetwork(
             # The last action, the last reward, and whether an episode begins.
-            ViewShape(shape.planes, shape.features + ids + shape.actions + 2, shape.actions),
+            shape.with_more(ids + shape.actions + 2),
             self.embedding,
             self.config.memory.units,
             key=encoder_key,
             hidden=network.hidden,
             channels=network.convolutions,
             centred=network.kind == "centred",
+            set_width=network.set_width,
             activation=network.activation,
             head_scale=1.0,
         )
@@ -163,8 +164,7 @@ class EmbeddedPPO(PPO):
     def new_network(
         self, shape: ViewShape, outputs: int, key: PRNGKeyArray, head_scale: float
     ) -> Net:
-        wider = ViewShape(shape.planes, shape.features + self.embedding, shape.actions)
-        return super().new_network(wider, outputs, key, head_scale)
+        return super().new_network(shape.with_more(self.embedding), outputs, key, head_scale)
 
     def group(self, state: PPOState) -> Group:
         return super().group(_with_encoder(state))

@@ -99,7 +99,7 @@ class PPO(sets.SetLearner):
 
     def _init_set(self, key: PRNGKeyArray, streams: Int[Array, " seat"]) -> PPOState:
         actor_key, critic_key = jax.random.split(key)
-        shape = ViewShape(self.shape.planes, self.shape.features + self._ids, self.shape.actions)
+        shape = self.shape.with_more(self._ids)
         actor = self.new_network(shape, self.shape.actions, actor_key, 0.01)
         critic = self.new_network(shape, 1, critic_key, 1.0)
         identity = jnp.eye(self.game_seats, self._ids)[streams]

@@ -143,13 +143,14 @@ class RecurrentPPO(PPO):
         network = self.config.network
         return GRUNetwork(
             # The last action, the last reward, and whether an episode begins.
-            ViewShape(shape.planes, shape.features + shape.actions + 2, shape.actions),
+            shape.with_more(shape.actions + 2),
             outputs,
             self.config.memory.units,
             key=key,
             hidden=network.hidden,
             channels=network.convolutions,
             centred=network.kind == "centred",
+            set_width=network.set_width,
             activation=network.activation,
             head_scale=head_scale,
             kind=self.config.memory.kind,

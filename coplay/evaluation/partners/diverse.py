@@ -56,8 +56,7 @@ class CompanyPPO(PPO):
         self, shape: ViewShape, outputs: int, key: PRNGKeyArray, head_scale: float
     ) -> Net:
         extra = PARTS if outputs == 1 else 0
-        shape = ViewShape(shape.planes, shape.features + extra, shape.actions)
-        return super().new_network(shape, outputs, key, head_scale)
+        return super().new_network(shape.with_more(extra), outputs, key, head_scale)
 
     def values(
         self, state: PPOState, trajectory: Trajectory, identity: Float[Array, "seat id"]

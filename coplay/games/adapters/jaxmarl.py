@@ -22,6 +22,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from coplay.core.config import Config, PositiveInt, only_if
+from coplay.core.entities import EntityList
 from coplay.core.errors import UserError, how_to_install, unknown
 from coplay.core.game import Game, Observation, Outcome
 from coplay.core.layout import Layout
@@ -161,6 +162,10 @@ class JaxmarlGame(Game):
     @property
     def full_view(self) -> bool:
         return self.kind.full_view
+
+    @property
+    def entities(self) -> tuple[EntityList, ...]:
+        return self.kind.entities(self.env)
 
     @property
     def teams(self) -> tuple[int, ...]:

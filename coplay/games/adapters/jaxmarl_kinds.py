@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from coplay.core.entities import EntityList, in_a_row
+
 CONTINUOUS = "its actions are continuous, and coplay's players choose among discrete actions"
 ROBOTARIUM = (
     "it comes from the package jaxrobotarium, which is not part of JaxMARL's installation and "
@@ -85,6 +87,7 @@ class Kind(NamedTuple):
     full_view: see `Game.full_view`.
     sides: [side] its name and its agents, by their numbers; empty: all have one aim, or each its
         own.
+    entities: see `Game.entities`.
     """
 
     gone: Callable[[Any, EnvStep], Bool[Array, " seat"]]
@@ -98,6 +101,7 @@ class Kind(NamedTuple):
     global_state: Callable[[Any, Any], Float[Array, " number"]] | None = None
     full_view: bool = False
     sides: Callable[[Any], tuple[tuple[str, tuple[int, ...]], ...]] = lambda env: ()
+    entities: Callable[[Any], tuple[EntityList, ...]] = lambda env: ()
 
 
 def nobody_leaves(env: Any, step: EnvStep) -> Bool[Array, " seat"]:
@@ -134,6 +138,30 @@ def tag_sides(env: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
         ("adversaries", tuple(range(chasing))),
         ("agents", tuple(range(chasing, env.num_agents))),
     )
+
+
+def landmarks(env: Any) -> tuple[EntityList, ...]:
+    """The landmarks, whose ways follow the own velocity and place."""
+    if not env.num_landmarks:
+        return ()
+    return (EntityList("landmarks", in_a_row(4, env.num_landmarks, 2)),)
+
+
+def spread_entities(env: Any) -> tuple[EntityList, ...]:
+    """Landmarks, and the other agents: their ways, and behind those of all what they say."""
+    ways, others, said = 4 + 2 * env.num_landmarks, env.num_agents - 1, env.dim_c
+    words = ways + 2 * others
+    places = zip(in_a_row(ways, others, 2), in_a_row(words, others, said), strict=True)
+    agents = tuple(way + word for way, word in places)
+    return (*landmarks(env), *[EntityList("agents", agents)] * bool(agents))
+
+
+def tag_entities(env: Any) -> tuple[EntityList, ...]:
+    """Landmarks, and the ways to adversaries: to all others of them, for one of them; to all but
+    the last, for one that flees."""
+    others = env.num_adversaries - 1
+    adversaries = in_a_row(4 + 2 * env.num_landmarks, others, 2)
+    return (*landmarks(env), *[EntityList("adversaries", adversaries)] * bool(others))
 
 
 # --- SMAX --------------------------------------------------------------------------------------
@@ -181,6 +209,20 @@ def smax_scores(env: Any, state: Any) -> dict[str, Float[Array, ""]]:
     return {"won": (allies & ~enemies).astype(jnp.float32)}
 
 
+def smax_entities(env: Any) -> tuple[EntityList, ...]:
+    """The units of the own side, then those of the other, which attacks name by their number. None
+    where sides of different numbers share the same views, or views are divided in sectors."""
+    inner = getattr(env, "_env", env)  # the battle within heuristic enemies
+    uneven = env.num_agents > env.num_allies != env.num_enemies
+    if uneven or inner.observation_type != "unit_list":
+        return ()
+    size, mine = len(inner.unit_features), env.num_allies - 1
+    own = in_a_row(0, mine, size)
+    theirs = in_a_row(mine * size, env.num_enemies, size)
+    enemies = EntityList("enemies", theirs, there=0, numbered=True)
+    return (*[EntityList("allies", own, there=0)] * bool(own), enemies)
+
+
 SMAX = Kind(
     smax_gone,
     legal=smax_legal,
@@ -189,6 +231,7 @@ SMAX = Kind(
     scores=smax_scores,
     global_state=lambda env, state: env.get_world_state(state),
     sides=smax_sides,
+    entities=smax_entities,
 )
 
 # --- the others --------------------------------------------------------------------------------
@@ -222,9 +265,9 @@ STORM_NAMES = titles("left", "right", "forward", "interact", "stay")
 
 KINDS: dict[str, Kind] = {
     "MPE_simple_v3": OPEN_MPE,
-    "MPE_simple_tag_v3": OPEN_MPE._replace(sides=tag_sides),
+    "MPE_simple_tag_v3": OPEN_MPE._replace(sides=tag_sides, entities=tag_entities),
     "MPE_simple_world_comm_v3": MPE._replace(options={"action_type": "Discrete"}),
-    "MPE_simple_spread_v3": OPEN_MPE,
+    "MPE_simple_spread_v3": OPEN_MPE._replace(entities=spread_entities),
     "MPE_simple_crypto_v3": MPE,
     "MPE_simple_speaker_listener_v4": MPE,
     "MPE_simple_push_v3": MPE,
