@@ -11,6 +11,8 @@ from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 from coplay.core.game import Observation, State
 
 Played = TypeVar("Played")
+COPY = "copy"
+"""The axis of devices that share the game copies of a run."""
 
 
 class Past(NamedTuple):

@@ -9,7 +9,10 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jax.sharding import PartitionSpec as Spec
+from jaxtyping import Array, Float, Int, Shaped
+
+from coplay.core.trajectory import COPY
 
 UNROLLED = 64
 """Lookups that are written out one by one; more go through a loop, which compiles sooner."""
@@ -60,7 +63,7 @@ def _backward(
     indices = _within(view, places).reshape(flat.shape[0], -1)
     empty = jnp.zeros((places + 1, weight.shape[0]), gradient.dtype)
     rows = jax.lax.platform_dependent(
-        empty, indices, flat, cpu=_scattered, default=_multiplied_back
+        empty, indices, flat, cpu=_scattered_by_device, default=_multiplied_back
     )
     rest = flat.T @ view.rest.reshape(-1, numbers)
     on_weight = jnp.concatenate([rows[:places].T, rest], axis=1)
@@ -113,6 +116,26 @@ def _scattered(
     for number in range(min(count, UNROLLED)):
         rows = add(number, rows)
     return jax.lax.fori_loop(min(count, UNROLLED), count, add, rows)
+
+
+def _scattered_by_device(
+    rows: Float[Array, "row unit"],
+    indices: Int[Array, "sample index"],
+    gradient: Float[Array, "sample unit"],
+) -> Float[Array, "row unit"]:
+    """As `_scattered`. Where devices share the samples, each adds up its own ones, and then all are
+    summed: else they would exchange what they have after every index."""
+    mesh = jax.sharding.get_abstract_mesh()
+    samples, devices = len(indices), mesh.size if COPY in mesh.axis_names else 1
+    if devices == 1 or samples % devices:
+        return _scattered(rows, indices, gradient)
+
+    def shared(x: Shaped[Array, "sample *rest"]) -> Shaped[Array, "device some *rest"]:
+        parts = x.reshape(devices, samples // devices, *x.shape[1:])
+        return jax.lax.with_sharding_constraint(parts, Spec(COPY))
+
+    each = jax.vmap(_scattered, (None, 0, 0))(rows, shared(indices), shared(gradient))
+    return jnp.sum(each, axis=0)
 
 
 def _multiplied(

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 from jax.sharding import PartitionSpec as Spec
 from jaxtyping import Array, PRNGKeyArray, Shaped
 
+from coplay.core.trajectory import COPY
+
 Carry = TypeVar("Carry")
-COPY = "copy"
-"""The axis of devices that share the game copies of a run."""
 
 
 def by_copy(x: Shaped[Array, "time copy *rest"]) -> Shaped[Array, "copy time *rest"]:

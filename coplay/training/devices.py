@@ -19,8 +19,8 @@ from jax.sharding import PartitionSpec as Spec
 
 from coplay.core.errors import UserError
 from coplay.core.game import Game
+from coplay.core.trajectory import COPY
 from coplay.games.adapters.worker_game import WorkerGame
-from coplay.rl.minibatches import COPY
 from coplay.training.block import TrainState
 from coplay.training.config import RunConfig
 from coplay.training.processes import meet

@@ -1,5 +1,9 @@
 """Layers that read indices give what layers that read all numbers give, and learn the same."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -84,6 +88,39 @@ def test_other_processors_multiply_and_get_the_same() -> None:
         for back in (sparse_views._multiplied_back, sparse_views._scattered)
     )
     np.testing.assert_allclose(by_product, by_sums, atol=1e-6)
+
+
+DEVICES = """
+import re
+import jax, jax.numpy as jnp, numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as Spec
+from coplay.nn.sparse_views import SparseView, sparse_product
+
+weight, rest = (jax.random.normal(jax.random.key(0), size) for size in ((2, 5, 13), (2, 8, 3, 2)))
+indices = jax.random.randint(jax.random.key(1), (2, 8, 3, 6), 0, 12)
+
+def loss(weight, indices, rest):
+    return jnp.sum(jnp.tanh(jax.vmap(sparse_product)(weight, SparseView(indices, rest))))
+
+gradient = jax.jit(jax.grad(loss))
+alone = gradient(weight, indices, rest)
+mesh = Mesh(np.array(jax.devices()), ("copy",))
+whole, shared = (NamedSharding(mesh, Spec(*axes)) for axes in ((), (None, "copy")))
+given = jax.device_put((weight, indices, rest), (whole, shared, shared))
+with jax.set_mesh(mesh):
+    program = gradient.lower(*given).compile()
+assert len(jax.devices()) == 4
+np.testing.assert_allclose(program(*given), alone, atol=1e-5)
+print(len(re.findall(r" all-reduce(?:-start)?\\(", program.as_text())))
+"""
+
+
+def test_devices_that_share_samples_sum_a_gradient_once() -> None:
+    flags = "--xla_force_host_platform_device_count=4"
+    variables = os.environ | {"XLA_FLAGS": flags, "PYTHONPATH": str(Path(__file__).parents[2])}
+    given = [sys.executable, "-c", DEVICES]
+    found = subprocess.run(given, check=True, capture_output=True, text=True, env=variables)
+    assert found.stdout.split() == ["1"]
 
 
 @pytest.mark.parametrize(("kind", "walls"), [("mlp", 0), ("centred", 0), ("mlp", 3)])
