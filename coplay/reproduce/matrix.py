@@ -156,6 +156,11 @@ def meeting(player: str, other: str, seed: int) -> Measurement:
     )
 
 
+def said(action: str, times: int) -> str:
+    """So often an action, in words."""
+    return f"{action} once" if times == 1 else f"{action} {times} times"
+
+
 def read_dilemma(outputs: Mapping[str, Any], rows: Rows) -> Findings:
     made, found = [], {}
     for player, label in PLANS.items():
@@ -163,7 +168,7 @@ def read_dilemma(outputs: Mapping[str, Any], rows: Rows) -> Findings:
             runs = [outputs[beside(player, other, seed).name] for seed in DILEMMA_SEEDS]
             played = [outputs[meeting(player, other, seed).name] for seed in DILEMMA_SEEDS]
             best = played[0]["policies"]["best_plan"][0]
-            plan = ", then ".join(f"{name} {times} times" for name, times in best["actions"])
+            plan = ", then ".join(said(*one) for one in best["actions"])
             reward = over_runs([output["seats"][0]["reward"] for output in played], digits=1)
             found[player, other] = reward
             made.append(
