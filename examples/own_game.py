@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 import coplay
-from coplay import Game, Observation, Outcome, register_game
+from coplay import EntityList, Game, Observation, Outcome, register_game
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,12 @@ class Rendezvous(Game):
         legal = state.alive[:, None] | (jnp.arange(self.actions) == 0)
         features = where.reshape(self.seats, -1).astype(jnp.float32)
         return Observation(jnp.zeros((self.seats, 0, 0, 0), bool), features, legal)
+
+    @property
+    def entities(self):  # the other players, each as the one-hot of its cell
+        cells, others = self.config.cells, range(1, self.seats)
+        places = tuple(tuple(range(cells * one, cells * (one + 1))) for one in others)
+        return (EntityList("players", places),) if others else ()
 
     def alive(self, state):
         return state.alive
