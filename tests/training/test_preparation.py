@@ -108,7 +108,7 @@ def test_the_plain_command_records_learns_and_resumes_to_the_bit(tmp_path: Path)
     for one, other in zip(*map(jax.tree.leaves, (of_whole, of_cut)), strict=True):
         np.testing.assert_array_equal(one, other)
     kept = json.loads((tmp_path / "whole/began_with/goals/config.json").read_text())
-    assert kept["kinds"] == ["ns", "nh", "random", "rules"]
+    assert kept["kinds"] == ["ns", "nh", "random", "rules", "habits"]
     # What it begins with is what it was taught, and self-play leaves that alone.
     taught = coplay.load_run(whole).learner(0)[1].goals
     assert taught.memory_size == 3
