@@ -59,10 +59,12 @@ def first_weights(form: Form, keep: float, habits: int) -> Float[Array, " habit"
 
 
 def habit_prior(
-    form: Form, concentration: float, weights: Float[Array, "*batch habit"]
+    form: Form,
+    concentration: float | Float[Array, "*#batch habit"],
+    weights: Float[Array, "*batch habit"],
 ) -> Float[Array, "*batch habit"]:
     """Probabilities of the habits: the weights, with the concentration added to each (dirichlet),
-    as shares of their sum."""
+    as shares of their sum. concentration: one for all, or one for each."""
     counts = weights + concentration if form == "dirichlet" else weights
     return counts / jnp.sum(counts, axis=-1, keepdims=True)
 

@@ -22,19 +22,22 @@ from coplay.search.simulator import Hypothesis, Simulator
 
 def with_codes(
     features: Float[Array, "*batch feature"],
-    z: Float[Array, "*batch other code"],
+    told: Float[Array, "*batch other number"],
     alive: Bool[Array, "*batch other"],
 ) -> Float[Array, "*batch more"]:
-    """Features of ego views with the goal codes of co-players, 0 for those that left."""
-    known = jnp.where(alive[..., None], z, 0.0)
-    return jnp.concatenate([features, known.reshape(*features.shape[:-1], -1)], axis=-1)
+    """Features of ego views with what is told of co-players, such as their goal codes; 0 for those
+    that left."""
+    told = jnp.where(alive[..., None], told, 0.0)
+    return jnp.concatenate([features, told.reshape(*features.shape[:-1], -1)], axis=-1)
 
 
 class CodeSimulator(Simulator):
     """Co-players act by the opponent model, with codes that they may have. Actor and critic
     evaluate positions; they see the inferred codes, as when they learned.
 
-    z: [tree, other, code] that the co-players have. known: [tree, other, code] as inferred.
+    z: [tree, other, code] that the co-players have. told: [tree, other, number] what actor and
+    critic are told of them: codes as inferred, and corrections. corrections: [tree, other, action]
+    of the opponent model (`coplay.models.correction`); None: it is taken as it is.
     policy_sees_codes: whether actor and critic have inputs for codes.
     """
 
@@ -43,7 +46,8 @@ class CodeSimulator(Simulator):
     goals: GoalModel
     identity: Float[Array, " id"]
     z: Float[Array, "tree other code"]
-    known: Float[Array, "tree other code"]
+    told: Float[Array, "tree other number"]
+    corrections: Float[Array, "tree other action"] | None
     policy_sees_codes: bool = eqx.field(static=True)
 
     def prepared(self, game: Game) -> Simulator:
@@ -54,24 +58,26 @@ class CodeSimulator(Simulator):
         return SparseCodeSimulator.of(self, game) if fits else self
 
     def of_trees(self, trees: Int[Array, " some"]) -> Simulator:
-        return eqx.tree_at(
-            lambda simulator: (simulator.z, simulator.known),
-            self,
-            (self.z[trees], self.known[trees]),
-        )
+        def per_tree(simulator: CodeSimulator) -> tuple:
+            return simulator.z, simulator.told, simulator.corrections
+
+        chosen = jax.tree.map(lambda x: x[trees], per_tree(self))
+        return eqx.tree_at(per_tree, self, chosen, is_leaf=lambda x: x is None)
 
     def others(
         self, game: Game, observation: Observation, state: State, hypothesis: Hypothesis
     ) -> Float[Array, "tree other action"]:
         seen = jax.tree.map(lambda x: x[:, 1:], observation)
-        return self.goals.predict_actions(self.goals.see(seen), self.z, seen.legal)
+        return self.goals.predict_actions(
+            self.goals.see(seen), self.z, seen.legal, self.corrections
+        )
 
     def evaluate(
         self, game: Game, observation: Observation, state: State, hypothesis: Hypothesis
     ) -> tuple[Float[Array, "tree action"], Float[Array, " tree"]]:
         if self.policy_sees_codes:
             alive = jax.vmap(game.alive)(state)[:, 1:]
-            features = with_codes(observation.features, self.known, alive)
+            features = with_codes(observation.features, self.told, alive)
             observation = observation._replace(features=features)
         view = flatten(observation, self.identity)
         log_policy = categorical.log_policy(self.actor(view), observation.legal)
@@ -120,6 +126,8 @@ class SparseCodeSimulator(CodeSimulator):
             seen + summed(self.other_rows, indices[:, other]) for other in range(game.seats - 1)
         ]
         logits = self.opponent.given(jnp.stack(parts, axis=1), self.z)
+        if self.corrections is not None:
+            logits = logits + self.corrections
         return categorical.log_policy(logits, observation.legal[:, 1:])
 
     def evaluate(
@@ -128,7 +136,7 @@ class SparseCodeSimulator(CodeSimulator):
         more = jnp.broadcast_to(self.identity, (self.z.shape[0], *self.identity.shape))
         if self.policy_sees_codes:
             alive = jax.vmap(game.alive)(state)[:, 1:]
-            more = jnp.concatenate([with_codes(more[:, :0], self.known, alive), more], axis=-1)
+            more = jnp.concatenate([with_codes(more[:, :0], self.told, alive), more], axis=-1)
         return evaluate_sparse(
             self.actor, self.critic, self.own_rows, game, observation, state, (more,)
         )

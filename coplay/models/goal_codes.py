@@ -293,9 +293,13 @@ class GoalModel(eqx.Module):
         seen: Float[Array, "*batch inputs"],
         z: Float[Array, "*batch code"],
         legal: Bool[Array, "*batch action"],
+        corrections: Float[Array, "*batch action"] | None = None,
     ) -> Float[Array, "*batch action"]:
-        """Log-probabilities of the co-player's actions."""
-        return categorical.log_policy(self.opponent(seen, z), legal)
+        """Log-probabilities of the co-player's actions. corrections: of their logits."""
+        logits = self.opponent(seen, z)
+        return categorical.log_policy(
+            logits if corrections is None else logits + corrections, legal
+        )
 
     def unroll(
         self, evidence: Float[Array, "chunk slot evidence"], past: ChunkMemory

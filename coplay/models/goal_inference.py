@@ -213,6 +213,14 @@ class Prototypes(GoalInference):
         by where they lie."""
         return jax.nn.softmax(jax.lax.stop_gradient(self.prior + memory), axis=-1)
 
+    def expecting(
+        self, weights: Float[Array, "*batch prototype"]
+    ) -> Float[Array, "*batch prototype"]:
+        """The memory of a player of whom prototypes are expected with these probabilities, as far
+        as nothing is forgotten."""
+        gained = jnp.log(jnp.maximum(weights, 1e-30)) - jax.lax.stop_gradient(self.prior)
+        return jnp.maximum(gained - jnp.max(gained, axis=-1, keepdims=True), -FORGET)
+
     def infer(
         self, memory: Float[Array, "*batch prototype"], seen: Float[Array, "*batch inputs"]
     ) -> Code:

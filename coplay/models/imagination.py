@@ -7,7 +7,7 @@ Co-players act by the opponent model: by the codes that are inferred of them or,
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -15,20 +15,30 @@ from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
 from coplay.core.game import Game, Observation, State
 from coplay.core.numerics import where_rows
+from coplay.models.acquaintance import next_episode
+from coplay.models.correction import Correction, correction, with_action
 from coplay.models.goal_codes import GoalModel
 from coplay.nn import categorical
+
+T = TypeVar("T")
 
 
 class Start(NamedTuple):
     """Where games are or begin, [copy, ...]; the player who imagines is seat 0 of the states.
 
     memory: [copy, other, memory] of the co-players. stranger: [copy, other, code] the codes of the
-    co-players' goals, where they are strangers.
+    co-players' goals, where they are strangers. episodes: [copy, other, prototype] what is known of
+    strangers from earlier games (`coplay.models.acquaintance`); None: nothing is kept. acted: what
+    corrects the opponent model of each co-player; tilt: [copy, other, action] what strangers add to
+    its logits; both None: nothing is corrected.
     """
 
     state: State
     memory: Float[Array, "copy other memory"]
     stranger: Float[Array, "copy other code"]
+    episodes: Float[Array, "copy other prototype"] | None = None
+    acted: Correction | None = None
+    tilt: Float[Array, "copy other action"] | None = None
 
 
 class ImaginedRollout(NamedTuple):
@@ -56,7 +66,8 @@ class Imaginer(NamedTuple):
     game: what imagined games step. actor: logits from views as `add_codes(view, codes, who is in
     the game)` gives them. inferred: whether codes are inferred; else all are 0. familiar: in all
     copies but the first so many, co-players are strangers. lasting: the player meets the same
-    strangers in the next game and keeps what it remembers of them.
+    strangers in the next game and keeps what it remembers of them. keep: of these, the weight of
+    earlier games; None: its whole memory.
     """
 
     game: Game
@@ -66,6 +77,7 @@ class Imaginer(NamedTuple):
     inferred: bool
     familiar: int
     lasting: bool
+    keep: float | None = None
 
     def rollout(self, starts: Start, key: PRNGKeyArray) -> ImaginedRollout:
         """Imagined games; a new one begins whenever one is over for the player. starts: [time + 1,
@@ -102,7 +114,8 @@ class Imaginer(NamedTuple):
         z = self.goals.infer(now.memory, seen).mean
         z = z if self.inferred else jnp.zeros_like(z)
         there = jax.vmap(self.game.alive)(now.state)[:, 1:]
-        mine = self.add_codes(jax.tree.map(lambda x: x[:, 0], views), z, there)
+        told = z if now.acted is None else jnp.concatenate([z, correction(now.acted)], axis=-1)
+        mine = self.add_codes(jax.tree.map(lambda x: x[:, 0], views), told, there)
         return mine, theirs, seen, z
 
     def step(
@@ -119,7 +132,11 @@ class Imaginer(NamedTuple):
         log_policy = categorical.log_policy(self.actor(mine), mine.legal)
         own = categorical.sample(uniform[0], log_policy)
         codes = jnp.concatenate([z[: self.familiar], now.stranger[self.familiar :]])
-        expected = self.goals.predict_actions(seen, codes, theirs.legal)
+        tilt = None
+        if now.acted is not None and now.tilt is not None:
+            familiar = correction(now.acted)[: self.familiar]
+            tilt = jnp.concatenate([familiar, now.tilt[self.familiar :]])
+        expected = self.goals.predict_actions(seen, codes, theirs.legal, tilt)
         rest = categorical.sample(uniform[1:].T, expected)
         joint = jnp.concatenate([own[:, None], rest], axis=1)
         alive = jax.vmap(game.alive)(now.state)
@@ -127,6 +144,10 @@ class Imaginer(NamedTuple):
         still = jax.vmap(game.alive)(after)[:, 0]
         over = outcome.truncated | ~still
         memory = self.remembered(now, seen, after, alive)
+        acted = now.acted
+        if acted is not None:
+            predicted = self.goals.predict_actions(seen, z, theirs.legal, correction(acted))
+            acted = with_action(acted, rest, predicted, theirs.legal, alive[:, 1:])
         row = ImaginedRollout(
             observation=mine,
             alive=alive[:, 0],
@@ -139,7 +160,8 @@ class Imaginer(NamedTuple):
             final=None,  # type: ignore[arg-type]
             last=None,  # type: ignore[arg-type]
         )
-        return self.following(now._replace(state=after, memory=memory), fresh, over), row
+        led = now._replace(state=after, memory=memory, acted=acted)
+        return self.following(led, fresh, over), row
 
     def remembered(
         self,
@@ -158,9 +180,20 @@ class Imaginer(NamedTuple):
     def following(self, led: Start, fresh: Start, over: Bool[Array, " copy"]) -> Start:
         """Where copies go on: where a step led, or where they begin anew."""
         if self.lasting:
-            familiar = self.familiar
+            memory, episodes = led.memory, led.episodes
+            if self.keep is not None:
+                assert episodes is not None
+                memory, episodes = next_episode(self.goals.inference, memory, episodes, self.keep)
             fresh = fresh._replace(
-                memory=jnp.concatenate([fresh.memory[:familiar], led.memory[familiar:]]),
+                memory=_strangers_stay(self.familiar, fresh.memory, memory),
                 stranger=led.stranger,
+                episodes=episodes,
+                acted=_strangers_stay(self.familiar, fresh.acted, led.acted),
+                tilt=led.tilt,
             )
         return where_rows(over, fresh, led)
+
+
+def _strangers_stay(familiar: int, fresh: T, led: T) -> T:
+    """Arrays [copy, ...] as they are fresh in the first copies, as games led to among strangers."""
+    return jax.tree.map(lambda x, y: jnp.concatenate([x[:familiar], y[familiar:]]), fresh, led)

@@ -157,6 +157,7 @@ GONE = (
 
 ADDED: Mapping[str, Any] = {
     "belief.action_rates": False,
+    "belief.corrected": False,
     "personas.random_rates": False,
     "recordings.habits": 0,
 }

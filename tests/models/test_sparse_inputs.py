@@ -75,8 +75,16 @@ def test_same_outputs_with_goal_codes(name: str, goal: Any, network: Any) -> Non
     )
     player = learner.player(learner.init(jax.random.key(0), jnp.arange(game.seats)), 1)
     z, known = jax.random.normal(jax.random.key(1), (2, 48, game.seats - 1, 3))
+    rates = jax.random.normal(jax.random.key(2), (48, game.seats - 1, game.actions))
     simulator = CodeSimulator(
-        player.actor, player.critic, player.goals, player.identity, z, known, goal != "none"
+        player.actor,
+        player.critic,
+        player.goals,
+        player.identity,
+        z,
+        jnp.concatenate([known, rates], axis=-1),
+        rates,
+        goal != "none",
     )
     quick = simulator.prepared(game)
     assert isinstance(quick, SparseCodeSimulator)
@@ -90,7 +98,7 @@ def test_same_outputs_with_goal_codes(name: str, goal: Any, network: Any) -> Non
         )
         drawn, learned = (
             dataclasses.replace(one, **{field: getattr(one, field) + 1.0})
-            for field in ("z", "known")
+            for field in ("z", "told")
         )
         assert np.abs(drawn.others(game, views, state, ()) - others).max() > 1e-3
         np.testing.assert_array_equal(

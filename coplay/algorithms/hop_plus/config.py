@@ -55,6 +55,20 @@ class GoalsConfig(GoalModelConfig):
 
 
 @dataclass(frozen=True)
+class HopPlusBeliefConfig(Config):
+    """What is kept of co-players from earlier episodes, if goals are prototypes."""
+
+    inter: bool = True
+    """Carry beliefs about co-players from episode to episode. While learning, imagined strangers
+    stay for a rollout."""
+    keep: Annotated[Share, only_if(".inter")] = 0.9
+    """Share of earlier episodes that remains after each episode."""
+    corrected: bool = True
+    """Correct the opponent model of each co-player by the actions that it takes more or less often
+    than predicted, and tell actor and critic."""
+
+
+@dataclass(frozen=True)
 class RecordingsConfig(Config):
     """Recordings of a training population. Goals and opponent model learn from them before the
     run's first step."""
@@ -170,8 +184,8 @@ class HopPlusConfig(PPOConfig):
     """Plan also while learning (PPO then corrects for the policy that acted); off: only afterwards,
     in evaluation and play."""
     keep_memory: bool = False
-    """Keep the memory of co-players from one episode to the next; while learning, also that of
-    imagined strangers, who then stay for a rollout."""
+    """Keep the whole memory of co-players from one episode to the next; while learning, also that
+    of imagined strangers, who then stay for a rollout. Instead of belief.inter."""
     learn_policy: bool = True
     """Let actor and critic learn."""
 
@@ -182,6 +196,9 @@ class HopPlusConfig(PPOConfig):
     goals: GoalsConfig = field(default_factory=GoalsConfig)
     recordings: Annotated[RecordingsConfig, only_if("goals.from_", "")] = field(
         default_factory=RecordingsConfig
+    )
+    belief: Annotated[HopPlusBeliefConfig, only_if("goals.inference", "prototypes")] = field(
+        default_factory=HopPlusBeliefConfig
     )
     world_model: Annotated[LearnedWorldModelConfig, only_if("uses_world_model")] = field(
         default_factory=LearnedWorldModelConfig
@@ -207,7 +224,9 @@ class HopPlusConfig(PPOConfig):
 
     records_partners: ClassVar[bool] = True
     """Partners of a pack are recorded; they do not sit in the run."""
-    play_fields: ClassVar[tuple[str, ...]] = ("planner", "plan_over", "search", "keep_memory")
+    play_fields: ClassVar[tuple[str, ...]] = (
+        *("planner", "plan_over", "search", "keep_memory", "belief"),
+    )
     """Fields that may be set for a player of a run, as in runs/hopp@planner=search@search.draws=4.
     A part stands for all of its fields."""
 
@@ -247,6 +266,24 @@ class HopPlusConfig(PPOConfig):
         if self.network.kind != "centred" or (shape.seat_planes and shape.full_view):
             return self
         return dataclasses.replace(self, network=dataclasses.replace(self.network, kind="mlp"))
+
+    @property
+    def inter(self) -> bool:
+        """Whether beliefs are carried from episode to episode."""
+        prototypes = self.goals.inference == "prototypes" and self.goals.use == "inferred"
+        return prototypes and self.belief.inter and not self.keep_memory
+
+    @property
+    def corrects(self) -> bool:
+        """Whether the opponent model is corrected by the actions that co-players take."""
+        prototypes = self.goals.inference == "prototypes" and self.goals.use == "inferred"
+        return prototypes and self.belief.corrected
+
+    def known_numbers(self, actions: int) -> int:
+        """How many numbers actor and critic see of each co-player."""
+        if self.goals.use == "none":
+            return 0
+        return self.goals.dim + actions * self.corrects
 
     @property
     def memory(self) -> GRUConfig:

@@ -9,9 +9,11 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from coplay.algorithms.hop_plus.config import HopPlusConfig
 from coplay.algorithms.hop_plus.models import HopPlusData, HopPlusState
+from coplay.algorithms.hop_plus.player import HopPlusMemory
 from coplay.core.game import Game, Observation, require_horizon
 from coplay.core.trajectory import seat_keys
 from coplay.models.code_simulator import with_codes
+from coplay.models.correction import sample_groups
 from coplay.models.goal_codes import GoalModel
 from coplay.models.imagination import ImaginedRollout, Imaginer, Start
 from coplay.models.world_model_game import ImaginedGame, imagined_state
@@ -62,7 +64,8 @@ class Imagination(NamedTuple):
                 add_codes=self._add_codes,
                 inferred=self.config.goals.use == "inferred",
                 familiar=familiar,
-                lasting=self.config.keep_memory,
+                lasting=self.config.keep_memory or self.config.inter,
+                keep=self.config.belief.keep if self.config.inter else None,
             )
             starts = self._starts(pick_key, company_key, state.goals, new, seat, strangers)
             return imaginer.rollout(starts, play_key)
@@ -83,13 +86,13 @@ class Imagination(NamedTuple):
     def _add_codes(
         self,
         view: Observation,
-        z: Float[Array, "copy other code"],
+        told: Float[Array, "copy other number"],
         there: Bool[Array, "copy other"],
     ) -> Observation:
         """Views as the policy sees them."""
         if self.config.goals.use == "none":
             return view
-        return view._replace(features=with_codes(view.features, z, there))
+        return view._replace(features=with_codes(view.features, told, there))
 
     def _starts(
         self,
@@ -104,8 +107,8 @@ class Imagination(NamedTuple):
         strangers."""
         steps, copies, seats = new.alive.shape
         shape = (steps + 1, strangers.shape[0])
-        flat, remembered = jax.tree.map(
-            lambda x: x.reshape(steps * copies, *x.shape[2:]), (new.state, new.known.goals)
+        flat, known = jax.tree.map(
+            lambda x: x.reshape(steps * copies, *x.shape[2:]), (new.state, new.known)
         )
         alive = jnp.take(new.alive, seat, axis=2).reshape(-1)
         uniform = jax.random.uniform(pick_key, (shape[0] * shape[1],)).reshape(shape)
@@ -118,11 +121,20 @@ class Imagination(NamedTuple):
             at = jax.vmap(imagined_state, in_axes=(None, 0))(new.game, at)
         at = jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), at)
         others = (seat + jnp.arange(1, seats)) % seats
-        memory = remembered[chosen][:, :, others]
+        here: HopPlusMemory = jax.tree.map(lambda x: x[chosen][:, :, others], known)
+        memory = jnp.where(strangers[:, None, None], 0.0, here.goals)
+        company_key, tilt_key = jax.random.split(company_key)
+        tilt, acted = None, here.acted
+        if acted is not None:
+            tilt, met = sample_groups(tilt_key, shape, seats - 1, new.game.actions)
+            acted = jax.tree.map(lambda x, y: jnp.where(strangers[:, None, None], x, y), met, acted)
         return Start(
             state=at,
-            memory=jnp.where(strangers[:, None, None], 0.0, memory),
+            memory=memory,
             stranger=goals.inference.sample_groups(company_key, shape, seats - 1),
+            episodes=jnp.zeros_like(memory) if self.config.inter else None,
+            acted=acted,
+            tilt=tilt,
         )
 
 

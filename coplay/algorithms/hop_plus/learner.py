@@ -26,7 +26,12 @@ from coplay.algorithms.hop_plus.config import HopPlusConfig
 from coplay.algorithms.hop_plus.imagination import Imagination
 from coplay.algorithms.hop_plus.models import HopPlusData, HopPlusState, Models
 from coplay.algorithms.hop_plus.partial import PartialHopPlus
-from coplay.algorithms.hop_plus.player import HopPlusMemory, HopPlusPlayer, ego_first
+from coplay.algorithms.hop_plus.player import (
+    HopPlusMemory,
+    HopPlusPlayer,
+    between_episodes,
+    ego_first,
+)
 from coplay.algorithms.ppo.learner import PPO, PPOState
 from coplay.core.errors import UserError
 from coplay.core.game import Game, Observation
@@ -110,12 +115,10 @@ class HopPlus(SetLearner):
     @property
     def _ppo(self) -> PPO:
         """PPO on views with goal codes."""
-        shape, codes = self.shape, 0
-        if self.config.goals.use != "none":
-            codes = (self.game_seats - 1) * self.config.goals.dim
+        shape, others = self.shape, self.game_seats - 1
         return PPO(
             config=self.config.resolved(shape),
-            shape=shape.with_more(codes),
+            shape=shape.with_more(others * self.config.known_numbers(shape.actions)),
             game_seats=self.game_seats,
             seats=self.seats,
             active=self.active,
@@ -373,15 +376,16 @@ class HopPlus(SetLearner):
         own = new.own._replace(**dict.fromkeys(gone))  # type: ignore[arg-type]
         if self.config.goals.use == "none":
             return own
-        codes = new.known.z
-        last_codes = jnp.zeros_like(codes[0])
+        last_codes = jnp.zeros_like(new.known.z[0])
         if self.config.goals.use == "inferred":
             last_codes = goals.infer(self._after(goals, new), goals.see(new.everyone_last)).mean
+        last: HopPlusMemory = jax.tree.map(lambda x: x[-1], new.known)._replace(z=last_codes)
         return own._replace(
-            observation=self._add_codes(own.observation, codes, new.alive),
-            # At the horizon the code of the last step stands for the one after it.
-            final=self._add_codes(own.final, codes, new.alive),
-            last=self._add_codes(own.last, last_codes, new.last_alive),
+            observation=self._add_codes(own.observation, new.known.told, new.alive),
+            # At the horizon the code of the last step stands for the one after it, and the last
+            # correction does after the last step.
+            final=self._add_codes(own.final, new.known.told, new.alive),
+            last=self._add_codes(own.last, last.told, new.last_alive),
         )
 
     def _after(self, goals: GoalModel, new: HopPlusData) -> Float[Array, "copy seat units"]:
@@ -395,20 +399,19 @@ class HopPlus(SetLearner):
         before = new.known.goals[-1]
         after = goals.remember(before, goals.see(view), last(new.chunks.joint))
         after = jnp.where(new.alive[-1][..., None], after, before)
-        # A new episode begins with an empty memory, unless memory is kept.
-        ended = new.own.over[-1] & (not self.config.keep_memory)
-        return jnp.where(ended[:, None, None], 0.0, after)
+        last_known = jax.tree.map(lambda x: x[-1], new.known)._replace(goals=after)
+        return between_episodes(goals, self.config, last_known, new.own.over[-1]).goals
 
     def _add_codes(
         self,
         views: Observation,
-        codes: Float[Array, "*batch seat code"],
+        told: Float[Array, "*batch seat number"],
         alive: Bool[Array, "*batch seat"],
     ) -> Observation:
-        """Views [..., own, ...] of the active seats with the codes of their co-players."""
+        """Views [..., own, ...] of the active seats with what is told of their co-players."""
         seats = self.game_seats
         order = (np.array(self.active)[:, None] + np.arange(1, seats)) % seats  # [own, other]
-        features = with_codes(views.features, codes[..., order, :], alive[..., order])
+        features = with_codes(views.features, told[..., order, :], alive[..., order])
         return views._replace(features=features)
 
     # --- PPO -----------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
 
 from coplay.algorithms.hop_plus.config import HopPlusConfig
 from coplay.core.game import Game, State, require_horizon
+from coplay.core.numerics import where_rows
 from coplay.core.player import (
     SEATS,
     Candidates,
@@ -20,7 +21,9 @@ from coplay.core.player import (
     Player,
     View,
 )
+from coplay.models.acquaintance import next_episode
 from coplay.models.code_simulator import CodeSimulator, with_codes
+from coplay.models.correction import Correction, correction, no_correction, with_action
 from coplay.models.goal_codes import GoalModel
 from coplay.models.goal_inference import Code, Prototypes
 from coplay.models.world_model import WorldModel, expected_board, likely_board
@@ -38,11 +41,27 @@ class HopPlusMemory(NamedTuple):
     """What is known of all players, ego-first: oneself as others see one, then the others.
 
     goals: the memory of each, as `GoalModel.remember` gives it. z: their codes in the last step in
-    which the player acted.
+    which the player acted. episodes: what is known of them from earlier episodes
+    (`coplay.models.acquaintance`). acted: which actions they took, beside the predicted ones. The
+    last two are None where they are not used.
     """
 
     goals: Float[Array, "copy seat memory"]
     z: Float[Array, "copy seat code"]
+    episodes: Float[Array, "copy seat prototype"] | None = None
+    acted: Correction | None = None
+
+    @property
+    def corrections(self) -> Float[Array, "*batch seat action"] | None:
+        """What corrects the logits of the opponent model."""
+        return None if self.acted is None else correction(self.acted)
+
+    @property
+    def told(self) -> Float[Array, "*batch seat number"]:
+        """What actor and critic are told of everybody: codes, and corrections if there are any."""
+        if self.corrections is None:
+            return self.z
+        return jnp.concatenate([self.z, self.corrections], axis=-1)
 
 
 def everyone(mine: Float[Array, "copy *rest"]) -> Float[Array, "copy seat *rest"]:
@@ -57,6 +76,23 @@ def ego_first(joint: Integer[Array, "*batch seat"]) -> Integer[Array, "*batch se
     """What all did, as each seat sees it: itself first."""
     seats = joint.shape[-1]
     return joint[..., (np.arange(seats)[:, None] + np.arange(seats)) % seats]
+
+
+def between_episodes(
+    goals: GoalModel, config: HopPlusConfig, memory: HopPlusMemory, over: Bool[Array, " copy"]
+) -> HopPlusMemory:
+    """The memory after a step, where episodes may be over: the next one begins with what is known
+    from earlier ones."""
+    if config.keep_memory:
+        return memory
+    first, episodes = jnp.zeros_like(memory.goals), memory.episodes
+    if episodes is not None:
+        keep = config.belief.keep
+        first, episodes = next_episode(goals.inference, memory.goals, episodes, keep)
+    return memory._replace(
+        goals=where_rows(over, first, memory.goals),
+        episodes=where_rows(over, episodes, memory.episodes),
+    )
 
 
 class HopPlusPlayer(Player):
@@ -81,8 +117,12 @@ class HopPlusPlayer(Player):
 
     def start(self, copies: int) -> Memory:
         goals, size = self.goals, (copies, self.game_seats)
+        nothing = jnp.zeros((*size, goals.memory_size))
         return HopPlusMemory(
-            jnp.zeros((*size, goals.memory_size)), jnp.zeros((*size, goals.config.dim))
+            goals=nothing,
+            z=jnp.zeros((*size, goals.config.dim)),
+            episodes=nothing if self.config.inter else None,
+            acted=no_correction((*size, goals.shape.actions)) if self.config.corrects else None,
         )
 
     def see(self, game: Game, view: View) -> Float[Array, "copy looked inputs"]:
@@ -117,7 +157,7 @@ class HopPlusPlayer(Player):
         else:
             code_key, seed_key = jax.random.split(key)
             z = self.sample_codes(code_key, memory, code)
-            plan = self.plan(game, seed_key, view, z, code.mean[:, 1:])
+            plan = self.plan(game, seed_key, view, z, memory)
             how = config.search
             logits = boltzmann(plan.q, legal, how.beta, how.normalise_q)
         if self.greedy:
@@ -131,7 +171,7 @@ class HopPlusPlayer(Player):
         observation = view.observation
         if self.config.goals.use != "none":
             alive = jax.vmap(game.alive)(view.state)[:, 1:]
-            features = with_codes(observation.features, memory.z[:, 1:], alive)
+            features = with_codes(observation.features, memory.told[:, 1:], alive)
             observation = observation._replace(features=features)
         return flatten(observation, self.identity)
 
@@ -150,10 +190,10 @@ class HopPlusPlayer(Player):
         key: PRNGKeyArray,
         view: View,
         z: Float[Array, "draw copy other code"],
-        known: Float[Array, "copy other code"],
+        memory: HopPlusMemory,
     ) -> Plan:
         """Q of every action: the mean of one search per sample of codes. Trees are [draw * copy].
-        known: the codes as inferred."""
+        memory: with the codes as inferred."""
         config, copies, draws = self.config, view.alive.shape[0], self.config.search.draws
         state: Any = view.state
         playing: Game = game
@@ -163,13 +203,14 @@ class HopPlusPlayer(Player):
             state = jax.vmap(imagined_state, in_axes=(None, 0))(game, view.state)
         state = for_each_draw(state, draws)
         seeds = jax.random.bits(key, (draws * copies,), jnp.uint32)
+        told, corrections = jax.tree.map(lambda x: x[:, 1:], (memory.told, memory.corrections))
         simulator = CodeSimulator(
             self.actor,
             self.critic,
             self.goals,
             self.identity,
             z.reshape(-1, *z.shape[2:]),
-            jnp.tile(known, (draws, 1, 1)),
+            *for_each_draw((told, corrections), draws),
             config.goals.use != "none",
         )
         how = config.search_config(game.actions)
@@ -181,14 +222,33 @@ class HopPlusPlayer(Player):
     ) -> Memory:
         seen = self.see(game, view)
         count = seen.shape[1]
-        alive = jax.vmap(game.alive)(view.state)[:, :count, None]
-        joint = jax.vmap(game.last_actions)(after).astype(jnp.int32)
-        before = memory.goals[:, :count]
-        new = self.goals.remember(before, seen, ego_first(joint)[:, :count])
-        new = jnp.where(alive, new, before)
-        if not self.config.keep_memory:
-            new = jnp.where(over[:, None, None], 0.0, new)
-        return memory._replace(goals=everyone(new[:, 0]) if self.together else new)
+        alive = jax.vmap(game.alive)(view.state)[:, :count]
+        joint = ego_first(jax.vmap(game.last_actions)(after).astype(jnp.int32))[:, :count]
+        before: HopPlusMemory = jax.tree.map(lambda x: x[:, :count], memory)
+        new = self.goals.remember(before.goals, seen, joint)
+        known = before._replace(
+            goals=jnp.where(alive[..., None], new, before.goals),
+            acted=self.counted(before, seen, joint[..., 0], alive),
+        )
+        known = between_episodes(self.goals, self.config, known, over)
+        if not self.together:
+            return known
+        known = jax.tree.map(lambda x: everyone(x[:, 0]), known._replace(z=None))  # type: ignore[arg-type]
+        return known._replace(z=memory.z)
+
+    def counted(
+        self,
+        memory: HopPlusMemory,
+        seen: Float[Array, "copy looked inputs"],
+        action: Int[Array, "copy looked"],
+        alive: Bool[Array, "copy looked"],
+    ) -> Correction | None:
+        """The actions of players after a step, beside those that were predicted."""
+        if memory.acted is None:
+            return None
+        legal = seen[..., -self.goals.shape.actions :] > 0.5
+        predicted = self.goals.predict_actions(seen, memory.z, legal, memory.corrections)
+        return with_action(memory.acted, action, predicted, legal, alive)
 
     def record(self, memory: Memory) -> HopPlusMemory:
         """What it knew when it decided: of all, ego-first; of oneself alone if `together`."""
@@ -198,10 +258,12 @@ class HopPlusPlayer(Player):
     def insight(self, game: Game, view: View, memory: Memory) -> Insight:
         """The actions that the opponent model predicts with the inferred codes."""
         views = jax.vmap(game.observe)(view.state)
-        others, z = jax.tree.map(lambda x: x[:, 1:], (views, memory.z))
-        return Insight(
-            None, jnp.exp(self.goals.predict_actions(self.goals.see(others), z, others.legal))
+        others, z, corrections = jax.tree.map(
+            lambda x: x[:, 1:], (views, memory.z, memory.corrections)
         )
+        seen = self.goals.see(others)
+        log_policy = self.goals.predict_actions(seen, z, others.legal, corrections)
+        return Insight(None, jnp.exp(log_policy))
 
     def explain(
         self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
@@ -236,7 +298,8 @@ class HopPlusPlayer(Player):
         ) -> tuple[ImaginedState, Bool[Array, "copy height width plane"]]:
             others = jax.tree.map(lambda x: x[:, 1:], jax.vmap(playing.observe)(state))
             seen = self.goals.see(others)
-            log_policy = self.goals.predict_actions(seen, memory.z[:, 1:], others.legal)
+            z, corrections = jax.tree.map(lambda x: x[:, 1:], (memory.z, memory.corrections))
+            log_policy = self.goals.predict_actions(seen, z, others.legal, corrections)
             joint = jnp.concatenate([mine[:, None], jnp.argmax(log_policy, axis=-1)], axis=1)
             state = jax.vmap(playing.step)(keys, state, joint)[0]
             return state, state.planes
