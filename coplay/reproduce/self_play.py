@@ -69,18 +69,21 @@ PPO = Measurement("ppo", "train ppo --game stag-hunt --seeds 8 --steps 600000 --
 
 PLANNER_SEEDS = range(2)
 
-HOP = tuple(
-    Measurement(f"hop-s{seed}", f"train hop --game stag-hunt --seed {seed} --out runs/hop-s{seed}")
-    for seed in PLANNER_SEEDS
-)
 
-HOP_PLUS = tuple(
-    Measurement(
-        f"hopp-s{seed}",
-        f"train hop-plus --game stag-hunt --seed {seed} --out runs/hopp-s{seed}",
-    )
-    for seed in PLANNER_SEEDS
-)
+def hop(seed: int) -> Measurement:
+    """HOP by its plain command."""
+    name = f"hop-s{seed}"
+    return Measurement(name, f"train hop --game stag-hunt --seed {seed} --out runs/{name}")
+
+
+def hop_plus(seed: int) -> Measurement:
+    """HOP+ by its plain command."""
+    name = f"hopp-s{seed}"
+    return Measurement(name, f"train hop-plus --game stag-hunt --seed {seed} --out runs/{name}")
+
+
+HOP = tuple(hop(seed) for seed in PLANNER_SEEDS)
+HOP_PLUS = tuple(hop_plus(seed) for seed in PLANNER_SEEDS)
 
 
 def read_planners(outputs: Mapping[str, Any], rows: Rows) -> Findings:
