@@ -158,6 +158,7 @@ GONE = (
 ADDED: Mapping[str, Any] = {
     "belief.action_rates": False,
     "belief.corrected": False,
+    "belief.inter": False,
     "personas.random_rates": False,
     "recordings.habits": 0,
 }

@@ -15,6 +15,7 @@ from coplay.core.config import with_fields
 from coplay.core.errors import UserError
 from coplay.core.game import Observation
 from coplay.games.registry import make_game
+from coplay.models.correction import no_correction
 from coplay.models.goal_codes import GoalModel, GoalModelConfig, new_goal_model
 from coplay.models.goal_inference import Prototypes
 from coplay.models.imagination import ImaginedRollout, Imaginer, Start
@@ -31,17 +32,21 @@ STAY = 4
 class Stubborn(GoalModel):
     """Predicts that who has the code `STAY` stays, and others do the first thing that is legal."""
 
-    def predict_actions(self, seen: Any, z: Any, legal: Any) -> Any:
+    def predict_actions(self, seen: Any, z: Any, legal: Any, corrections: Any = None) -> Any:
         action = jnp.arange(GAME.actions)
-        wish = jnp.where(z[..., :1] == STAY, action == STAY, -action)
-        return categorical.log_policy(1e4 * wish, legal)
+        wish = 1e4 * jnp.where(z[..., :1] == STAY, action == STAY, -action)
+        return categorical.log_policy(wish if corrections is None else wish + corrections, legal)
 
 
 def imagined(
-    *codes: float, later: float | None = None, lasting: bool = False
+    *codes: float,
+    later: float | None = None,
+    lasting: bool = False,
+    stays: float | None = None,
 ) -> list[ImaginedRollout]:
     """Four copies, the last two among strangers that are all alike; the ego player stays. later:
-    the code of strangers in games that begin after the first ones."""
+    the code of strangers in games that begin after the first ones. stays: what strangers add to the
+    logit of staying; None: the model is not corrected."""
     goals = default_init(lambda key: Stubborn(CONFIG, view_shape(GAME), 3, key), jax.random.key(2))  # type: ignore[call-arg]
     steps, copies = 8, 4
     stay = jnp.where(jnp.arange(GAME.actions) == STAY, 0.0, -1e6)
@@ -58,6 +63,10 @@ def imagined(
         memory = jnp.zeros((steps + 1, copies, 2, goals.memory_size))
         stranger = jnp.full((steps + 1, copies, 2, 2), code)
         starts = Start(state, memory, stranger if later is None else stranger.at[1:].set(later))
+        if stays is not None:
+            nothing = no_correction((steps + 1, copies, 2, GAME.actions))
+            tilt = jnp.zeros_like(nothing.taken).at[..., STAY].set(stays)
+            starts = starts._replace(acted=nothing, tilt=tilt)
         imaginer = Imaginer(
             game=GAME,
             goals=goals,
@@ -88,6 +97,24 @@ def test_strangers_act_by_their_code_and_are_known_by_what_they_did() -> None:
     assert np.abs(codes_still[1:, 2:] - codes_moving[1:, 2:]).max() > 1e-4
     # Copies without strangers know of no stranger.
     np.testing.assert_array_equal(codes_still[:, :2], codes_moving[:, :2])
+
+
+@pytest.mark.slow
+def test_strangers_may_differ_from_every_code_and_the_player_finds_out() -> None:
+    actions = GAME.actions
+    (as_code,), (still,) = (imagined(0, stays=stays) for stays in (0.0, 1e6))
+    for found, stays in ((as_code, False), (still, True)):
+        past = found.observation.features[1:, 2:, : 3 * actions].reshape(-1, 2, 3, actions)
+        done = past[~found.over[:-1, 2:]].argmax(-1)
+        assert ((done[:, 1:] == STAY) == stays).all()
+    # Of each co-player a code of two numbers and a correction for every action are told.
+    told = still.observation.features[..., -2 * (2 + actions) :].reshape(8, 4, 2, 2 + actions)
+    assert not told[0, 2:, :, 2:].any()
+    begins = np.zeros(still.over.shape, bool)
+    begins[1:] = still.over[:-1]
+    there = (np.cumsum(begins, axis=0) == 0)[1:, 2:]
+    corrections = told[1:, 2:, :, 2:][there]
+    assert corrections[..., STAY].max() > 0.3 and corrections.min() < -0.1
 
 
 @pytest.mark.slow

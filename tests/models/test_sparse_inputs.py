@@ -96,14 +96,16 @@ def test_same_outputs_with_goal_codes(name: str, goal: Any, network: Any) -> Non
             one.others(game, views, state, ()),
             one.evaluate(game, own_view(views), state, ()),
         )
-        drawn, learned = (
-            dataclasses.replace(one, **{field: getattr(one, field) + 1.0})
-            for field in ("z", "told")
+        more = jnp.linspace(0.0, 1.0, game.actions)
+        drawn, corrected, learned = (
+            dataclasses.replace(one, **{field: getattr(one, field) + change})
+            for field, change in (("z", 1.0), ("corrections", more), ("told", 1.0))
         )
-        assert np.abs(drawn.others(game, views, state, ()) - others).max() > 1e-3
-        np.testing.assert_array_equal(
-            drawn.evaluate(game, own_view(views), state, ())[1], evaluate_as[1]
-        )
+        for changed in (drawn, corrected):
+            assert np.abs(changed.others(game, views, state, ()) - others).max() > 1e-3
+            np.testing.assert_array_equal(
+                changed.evaluate(game, own_view(views), state, ())[1], evaluate_as[1]
+            )
         np.testing.assert_array_equal(learned.others(game, views, state, ()), others)
         moved = np.abs(learned.evaluate(game, own_view(views), state, ())[1] - evaluate_as[1]).max()
         assert (moved > 1e-3) == (goal != "none")

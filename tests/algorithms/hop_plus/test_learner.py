@@ -16,7 +16,7 @@ from coplay.algorithms.hop_plus.config import HopPlusConfig
 from coplay.algorithms.hop_plus.imagination import one_of
 from coplay.algorithms.hop_plus.learner import HopPlus
 from coplay.algorithms.hop_plus.models import HopPlusData, HopPlusState, _newest
-from coplay.algorithms.hop_plus.player import HopPlusMemory, everyone
+from coplay.algorithms.hop_plus.player import HopPlusMemory, between_episodes, everyone
 from coplay.bench.hop_plus import parts
 from coplay.bench.measure import measure
 from coplay.cli.main import run
@@ -25,6 +25,8 @@ from coplay.core.group import Group
 from coplay.core.player import SEATS
 from coplay.games.registry import make_game
 from coplay.matches.rollout import new_table, rollout
+from coplay.models.correction import Correction
+from coplay.models.goal_codes import new_goal_model
 from coplay.models.goal_inference import Code
 from coplay.nn import categorical
 from coplay.nn.networks import flatten, view_shape
@@ -92,6 +94,31 @@ def test_what_is_known_of_three_seats_is_in_their_order() -> None:
     recorded = jnp.asarray(found[1:2])[None]  # [time, own, copy, seat, unit]
     known = learner._known(HopPlusMemory(recorded, recorded))
     np.testing.assert_array_equal(known.z[0], np.swapaxes(mine, 0, 1))
+
+
+@pytest.mark.parametrize("fields", [{}, {"belief.inter": False}, {"keep_memory": True}])
+def test_what_is_known_when_the_next_episode_begins(fields: dict[str, Any]) -> None:
+    game, config = make_game("stag-hunt", **FIELDS), small({"goals.prototypes": 3} | fields)
+    goals = new_goal_model(config.goals.model, view_shape(game), 2, jax.random.key(0))
+    memory = HopPlusMemory(
+        goals=jnp.log(jnp.array([[[1.0, 0.01, 0.01]] * 2] * 2)),
+        z=jnp.zeros((2, 2, 2)),
+        episodes=jnp.zeros((2, 2, 3)) if config.inter else None,
+        acted=Correction(*jnp.ones((3, 2, 2, game.actions))),
+    )
+    new = between_episodes(goals, config, memory, jnp.array([True, False]))
+    # The episode goes on in the second copy; corrections are kept in any case.
+    jax.tree.map(np.testing.assert_array_equal, *(x.goals[1] for x in (new, memory)))
+    jax.tree.map(np.testing.assert_array_equal, new.acted, memory.acted)
+    weights = np.asarray(goals.inference.weights(new.goals[0]))  # type: ignore[attr-defined]
+    if config.keep_memory:
+        np.testing.assert_array_equal(new.goals, memory.goals)
+    elif config.inter:
+        np.testing.assert_allclose(new.episodes[0].sum(-1), 1.0, rtol=1e-5)
+        assert not np.asarray(new.episodes[1]).any()
+        assert 0.5 < weights[0, 0] < 0.8  # one episode beside a prior that counts as one
+    else:
+        np.testing.assert_allclose(weights, 1 / 3, rtol=1e-5)
 
 
 @pytest.fixture(scope="module")
