@@ -58,7 +58,7 @@ def with_action(
 
 def correction(known: Correction) -> Float[Array, "*batch action"]:
     """What is added to the logits of the actions."""
-    times = jnp.where(known.predicted > 0, known.steps / jnp.maximum(known.predicted, 1e-6), 0.0)
+    times = known.steps / jnp.maximum(known.predicted, 1e-6)
     rate = (known.taken * times + PRIOR) / (known.steps + PRIOR)
     return jnp.clip(jnp.log(rate), -LIMIT, LIMIT)
 

@@ -113,7 +113,8 @@ class Steps(NamedTuple):
     joint: [chunk, slot, seat] what all did, ego-first. alive: the slot holds a step of a player in
     the game. first: the memory is cleared before the step. left: how many more steps of the segment
     follow. target: what the selector's value learns: discounted rewards of those who play with it.
-    start: [chunk, memory] the memory before the first slot.
+    start: [chunk, memory] the memory before the first slot. begin: [chunk, slot, memory] the memory
+    with which segments begin; None: without any.
     """
 
     observation: Observation
@@ -125,10 +126,11 @@ class Steps(NamedTuple):
     left: Integer[Array, "chunk slot"]
     target: Float[Array, "chunk slot"]
     start: Float[Array, "chunk memory"]
+    begin: Float[Array, "chunk slot memory"] | None = None
 
     @property
     def past(self) -> ChunkMemory:
-        return ChunkMemory(self.start, self.first, self.alive)
+        return ChunkMemory(self.start, self.first, self.alive, self.begin)
 
 
 class GoalModel(eqx.Module):
@@ -307,7 +309,7 @@ class GoalModel(eqx.Module):
         """The memory before each step, and after the last."""
         after = self.inference.unroll(evidence, past)
         before = jnp.concatenate([past.start[:, None], after[:, :-1]], axis=1)
-        return jnp.where(past.first[..., None], 0.0, before), after[:, -1]
+        return past.begun(before), after[:, -1]
 
     def memories(
         self, seen: Float[Array, "chunk slot inputs"], steps: Steps

@@ -63,13 +63,19 @@ def kl_codes(code: Code, other: Code | None = None) -> Float[Array, "*batch"]:
 class ChunkMemory(NamedTuple):
     """Which steps of chunks belong to which memory.
 
-    start: the memory before the first slot. first: the memory is cleared before the step. alive:
-    the slot holds a step of a player in the game; other slots leave the memory as it is.
+    start: the memory before the first slot. first: a segment begins, the memory before it is given
+    up. alive: the slot holds a step of a player in the game; other slots leave the memory as it is.
+    begin: with which memory the segment begins, where one does; None: without any.
     """
 
     start: Float[Array, "chunk memory"]
     first: Bool[Array, "chunk slot"]
     alive: Bool[Array, "chunk slot"]
+    begin: Float[Array, "chunk slot memory"] | None = None
+
+    def begun(self, memory: Float[Array, "chunk slot memory"]) -> Float[Array, "chunk slot memory"]:
+        """Memories before steps, where segments begin those with which they do."""
+        return jnp.where(self.first[..., None], 0.0 if self.begin is None else self.begin, memory)
 
 
 class GoalInference(eqx.Module):
@@ -198,13 +204,14 @@ class Prototypes(GoalInference):
     def unroll(
         self, evidence: Float[Array, "chunk slot prototype"], past: ChunkMemory
     ) -> Float[Array, "chunk slot prototype"]:
-        def one(memory: Array, row: tuple[Array, Array, Array]) -> tuple[Array, Array]:
-            evidence, first, alive = row
-            memory = jnp.where(first, 0.0, memory)
+        def one(memory: Array, row: tuple[Array, Array, Array, Array]) -> tuple[Array, Array]:
+            evidence, first, alive, begin = row
+            memory = jnp.where(first, begin, memory)
             memory = jnp.where(alive, self.update(memory, evidence), memory)
             return memory, memory
 
-        rows = (evidence, past.first[..., None], past.alive[..., None])
+        begin = past.begun(jnp.zeros_like(evidence))
+        rows = (evidence, past.first[..., None], past.alive[..., None], begin)
         rows = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), rows)
         return jnp.swapaxes(jax.lax.scan(one, past.start, rows)[1], 0, 1)
 
@@ -279,7 +286,10 @@ class Prototypes(GoalInference):
         same = (segment[:, :, None] == segment[:, None]) & alive[:, :, None] & alive[:, None]
         whole = jnp.einsum("lst,ltk->lsk", same.astype(jnp.float32), evidence)
         # A segment that began before its chunk goes on with what was remembered.
-        begun = jnp.where((segment == 0)[..., None], past.start[:, None], 0.0)
+        slot = jnp.arange(alive.shape[1])
+        latest = jax.lax.cummax(jnp.where(past.first, slot, 0), axis=1)[..., None]
+        begun = jnp.take_along_axis(past.begun(jnp.zeros_like(evidence)), latest, axis=1)
+        begun = jnp.where((segment == 0)[..., None], past.start[:, None], begun)
         prior = jax.nn.log_softmax(self.prior + begun, axis=-1)
         length = jnp.maximum(jnp.sum(same, axis=2), 1)
         loss = -jax.nn.logsumexp(prior + whole, axis=-1) / length

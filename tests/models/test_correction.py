@@ -91,3 +91,10 @@ def test_imagined_players_are_known_as_they_are_or_not_at_all() -> None:
     assert 0.45 < plain.mean() < 0.6
     same = (np.asarray(tilt) == np.asarray(tilt)[:, :, :1]).all(axis=(-1, -2)) & ~plain
     assert 0.4 < same.sum() / (~plain).sum() < 0.6
+
+
+def test_what_the_model_holds_impossible_is_expected_once_it_was_seen() -> None:
+    known = no_correction((1, 2))
+    never = jnp.array([[0.0, -jnp.inf]])
+    known = with_action(known, jnp.array([1]), never, jnp.ones((1, 2), bool), jnp.ones(1, bool))
+    assert correction(known)[0, 1] == LIMIT and correction(known)[0, 0] < 0

@@ -211,9 +211,15 @@ def test_options_of_a_run_replace_those_a_model_was_made_with() -> None:
 
 
 @pytest.mark.slow
-def test_prototypes_are_weighed_as_bayes_says() -> None:
+@pytest.mark.parametrize("expects", [False, True], ids=["", "with what was known before"])
+def test_prototypes_are_weighed_as_bayes_says(expects: bool) -> None:
     model, real = random_model(), steps()
     assert isinstance(model.inference, Prototypes)
+    begin = np.zeros((*real.alive.shape, model.memory_size))
+    if expects:
+        begin = -np.random.default_rng(0).uniform(0, 1, begin.shape)
+        begin -= begin.max(axis=-1, keepdims=True)
+        real = real._replace(begin=jnp.asarray(begin))
     seen, legal = model.see(real.observation), np.asarray(real.observation.legal)
 
     @jax.jit
@@ -237,7 +243,8 @@ def test_prototypes_are_weighed_as_bayes_says() -> None:
         weight = prior
         for slot in np.flatnonzero(alive[chunk]):
             if first[chunk, slot]:
-                weight = prior
+                weight = prior * np.exp(begin[chunk, slot])
+                weight = weight / weight.sum()
             share = weight / weight.sum()
             mean = share @ codes
             np.testing.assert_allclose(code.mean[chunk, slot], mean, rtol=1e-3, atol=1e-4)

@@ -276,6 +276,7 @@ class HopPlus(SetLearner):
             left=by_chunk(left),
             target=by_chunk(target),
             start=by_chunk(known.goals)[:, 0],
+            begin=by_chunk(known.goals) if self.config.inter else None,
         )
         after = jax.tree.map(lambda x: x[-1], trajectory.after)
         still = jax.vmap(game.alive)(after) & ~trajectory.over[-1][:, None]

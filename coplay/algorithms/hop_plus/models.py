@@ -107,6 +107,7 @@ class Models(NamedTuple):
             left=jnp.zeros(size, jnp.int32),
             target=jnp.zeros(size),
             start=jnp.zeros((config.buffer_chunks, goals.memory_size)),
+            begin=jnp.zeros((*size, goals.memory_size)) if self.config.inter else None,
         )
 
     def no_transitions(self) -> Transition:

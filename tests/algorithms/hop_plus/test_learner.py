@@ -114,8 +114,8 @@ def test_what_is_known_when_the_next_episode_begins(fields: dict[str, Any]) -> N
     if config.keep_memory:
         np.testing.assert_array_equal(new.goals, memory.goals)
     elif config.inter:
+        assert new.episodes is not None and not np.asarray(new.episodes[1]).any()
         np.testing.assert_allclose(new.episodes[0].sum(-1), 1.0, rtol=1e-5)
-        assert not np.asarray(new.episodes[1]).any()
         assert 0.5 < weights[0, 0] < 0.8  # one episode beside a prior that counts as one
     else:
         np.testing.assert_allclose(weights, 1 / 3, rtol=1e-5)
