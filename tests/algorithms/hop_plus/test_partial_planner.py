@@ -1,0 +1,174 @@
+"""Search by the own view alone: what is hidden changes nothing, and what is seen does."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import coplay
+from coplay.algorithms.hop_plus.partial_planner import PartialPlanner
+from coplay.core.config import with_fields
+from coplay.core.errors import UserError
+from coplay.core.player import View
+from coplay.games.registry import make_game
+from coplay.training.play_defaults import playing
+from coplay.training.run import load_player
+from tests.algorithms.hop_plus.test_partial import GAME, made
+
+SMALL = {
+    "planner": "search",
+    "search.simulations": 6,
+    "search.draws": 4,
+    "particles.number": 8,
+}
+
+
+def planner(goals: str = "particle", **fields: Any) -> Any:
+    """A player that was not trained, of random numbers."""
+    learner = made(GAME, **SMALL | {"particles.goals": goals} | fields)
+    learner.check(GAME)
+    player = eqx.filter_eval_shape(
+        lambda key: learner.player(learner.init(key, jnp.arange(2)), 0), jax.random.key(0)
+    )
+    numbers = np.random.default_rng(0)
+    return jax.tree.map(lambda x: jnp.asarray(numbers.normal(size=x.shape), x.dtype), player)
+
+
+def course(player: Any, cells: list[tuple[int, ...]], lasts: list[tuple[int, int]]) -> Any:
+    """What it thinks in steps of one episode: where the two players, the stag and the hare are, and
+    what the players did before."""
+
+    @jax.jit
+    def think(player: Any, time: Any, cell: Any, last: Any, memory: Any) -> Any:
+        start: Any = GAME.reset(jax.random.key(0))
+        cell = cell.astype(start.cell.dtype)
+        state = start._replace(
+            cell=cell[:2],
+            prey=cell[2:],
+            last=last.astype(start.last.dtype),
+            time=time.astype(start.time.dtype),
+            strength=jnp.where(cell[1] > 9, 2.0, 1.0) * jnp.ones(2),
+        )
+        views = jax.tree.map(lambda x: x[None, 0], GAME.observe(state))
+        view = View(
+            observation=views,
+            alive=jnp.ones(1, bool),
+            state=jax.tree.map(lambda x: x[None], state),
+            time=time[None],
+            episode=jnp.zeros(1, int),
+            last_action=last[:1],
+            last_reward=jnp.zeros(1),
+        )
+        return player.explain(GAME, jax.random.key(5), view, memory)
+
+    memory, found = player.start(1), []
+    for time, (cell, last) in enumerate(zip(cells, lasts, strict=True)):
+        given = (jnp.array(time), jnp.array(cell), jnp.array(last))
+        logits, memory, insight = think(player, *given, memory)
+        found.append((logits, memory, insight))
+    return found
+
+
+LASTS = [(4, 4), (4, 2), (4, 2)]
+TRUE = [(0, 14, 22, 8), (0, 13, 22, 8), (0, 12, 22, 8)]
+ELSEWHERE = [(0, 24, 18, 20), (0, 23, 18, 20), (0, 22, 18, 20)]
+SEEN = [(0, 14, 22, 8), (0, 13, 22, 8), (0, 6, 22, 8)]
+
+
+@pytest.mark.parametrize("goals", ["particle", "history"])
+def test_what_is_hidden_changes_no_decision(goals: str) -> None:
+    """Nor anything that it believes, bit for bit; what is seen changes both."""
+    player = planner(goals)
+    assert isinstance(player, PartialPlanner)
+    true, elsewhere, seen = (course(player, cells, LASTS) for cells in (TRUE, ELSEWHERE, SEEN))
+    for mine, theirs in zip(jax.tree.leaves(true), jax.tree.leaves(elsewhere), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    before, now = ([leg[2].plan.q for leg in found] for found in (true, seen))
+    np.testing.assert_array_equal(before[1], now[1])
+    assert (before[2] != now[2]).any()
+
+
+def test_its_particles_are_the_searched_states() -> None:
+    """The planner believes what its particles say: the other player where it is seen."""
+    _, memory, insight = course(planner(), SEEN, LASTS)[-1]
+    state = GAME.hidden.begin(jax.random.key(0), own(SEEN[-1])).state
+    kind = jax.tree.structure(state)
+    held = jax.tree.unflatten(kind, memory.imagined[: kind.num_leaves])
+    assert (np.asarray(held.cell)[0] == [0, 6]).all()
+    assert insight.belief.shape == (1, 1, 3) and np.isclose(insight.belief.sum(), 1)
+    np.testing.assert_allclose(insight.action.sum(axis=-1), 1, rtol=1e-5)
+    assert set(insight.figures) == {"particles agreeing", "particles worth"}
+    assert (np.asarray(insight.plan.visits).sum() == 4 * 6).all()
+
+
+def own(cells: tuple[int, ...]) -> Any:
+    state: Any = GAME.reset(jax.random.key(0))
+    cell = jnp.array(cells, state.cell.dtype)
+    state = state._replace(cell=cell[:2], prey=cell[2:])
+    return jax.tree.map(lambda x: x[0], GAME.observe(state))
+
+
+def test_what_it_cannot_plan_is_said_before_the_run() -> None:
+    for fields, words in (
+        ({"plan_while_learning": True}, "not while it learns"),
+        ({"plan_over": "model"}, "not while it learns"),
+    ):
+        with pytest.raises(UserError, match=words):
+            made(GAME, planner="search", **fields).check(GAME)
+    walled = make_game("stag-hunt", height=6, width=6, walls=2, view=1)
+    with pytest.raises(UserError, match=r"game\.walls 0"):
+        made(walled, planner="search").check(walled)
+    unsaid = make_game("foraging", view=2)
+    learner = made(unsaid, planner="search")
+    with pytest.raises(UserError, match=r"Game\.hidden"):
+        learner.check(unsaid)
+    assert playing(made(unsaid).config, made(unsaid).play_defaults).planner == "none"
+    made(unsaid).check(unsaid)
+
+
+def test_a_player_takes_the_planner_of_its_configuration() -> None:
+    learner = made(GAME)
+    state = eqx.filter_eval_shape(lambda key: learner.init(key, jnp.arange(2)), jax.random.key(0))
+
+    def kind(**fields: Any) -> type:
+        config = with_fields(learner.config, fields)
+        return type(dataclasses.replace(learner, config=config).player(state, 1))
+
+    assert kind(planner="search") is kind(planner="one-step") is PartialPlanner
+    assert kind(planner="none") is not PartialPlanner
+
+
+@pytest.mark.slow
+def test_a_run_plays_with_search(tmp_path: Path) -> None:
+    """By its path: in matches, on other boards of the same views, and in adaptation."""
+    small = {"copies": 8, "rollout": 8, "steps": 64, "episodes": 4, "minibatches": 1}
+    networks = {
+        "network.hidden": (4,),
+        "goals.width": 4,
+        "goals.opponent_hidden": (8,),
+        "recordings.samples": 200,
+        "recordings.partners": 1,
+        "recordings.habits": 1,
+        "recordings.epochs": 1,
+        "models.chunk_length": 8,
+        "models.batch_chunks": 4,
+    }
+    folder = tmp_path / "run"
+    coplay.train(
+        "hop-plus", "stag-hunt", {"view": 1, "horizon": 4}, out=folder, **small, **networks
+    )
+    fields = "@planner=search@search.simulations=4@search.draws=2@particles.number=8"
+    for game in ({"view": 1, "horizon": 4}, {"view": 1, "horizon": 4, "hares": 6}):
+        match = coplay.play("stag-hunt", f"{folder}{fields},nh,nh,nh", game, episodes=3)
+        assert np.isfinite(match.reward).all()
+    adapted = coplay.adapt(
+        f"{folder}{fields}", "nh,nh,nh", game={"view": 1, "horizon": 4}, episodes=2, repeats=2
+    )
+    assert adapted is not None
+    walled = make_game("stag-hunt", view=1, horizon=4)
+    assert isinstance(load_player(f"{folder}{fields}", walled, 0), PartialPlanner)
