@@ -8,9 +8,10 @@ game must say for that; `coplay.models.particles` keeps a belief by it.
 from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax
 from jaxtyping import Array, Integer, PRNGKeyArray
 
-from coplay.core.game import Observation, State
+from coplay.core.game import Game, Observation, State
 
 
 class Imagined(NamedTuple):
@@ -49,3 +50,8 @@ class HiddenStates(eqx.Module):
     def mend(self, key: PRNGKeyArray, imagined: Imagined, seen: Observation) -> Imagined:
         """The nearest state that agrees with a new own view; the same one if it does."""
         raise NotImplementedError
+
+
+def first_view(game: Game, state: State) -> Observation:
+    """The ego view of seat 0."""
+    return jax.tree.map(lambda x: x[0], game.observe(state))

@@ -15,8 +15,9 @@ Nothing is read but the own view, the own last action and reward, and the rules.
 """
 
 import math
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -57,7 +58,7 @@ class Particles(NamedTuple):
         return 1.0 / jnp.sum(jnp.square(self.weights), axis=1)
 
 
-class CoPlayers(Protocol):
+class CoPlayers(eqx.Module):
     """How co-players are expected to act, by what they see in a state."""
 
     def judge(
@@ -65,6 +66,7 @@ class CoPlayers(Protocol):
     ) -> tuple[Float[Array, "row other"], Memory]:
         """Log-probabilities of what they did, and the memory after it. views: [row, other, ...]
         before the step. joint: what all did, each co-player itself first."""
+        raise NotImplementedError
 
 
 def hidden_states(game: Game) -> HiddenStates:
@@ -147,7 +149,7 @@ def draw(key: PRNGKeyArray, particles: Particles, number: int) -> tuple[State, M
     """States and memories [draw, copy, ...] by their weights, as evenly as they can be drawn."""
     chosen = _by_weight(key, particles.weights, number)
     found = _picked((particles.imagined.state, particles.memory), chosen)
-    return jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), found)  # type: ignore[no-any-return]
+    return jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), found)
 
 
 def _drawn_anew(key: PRNGKeyArray, particles: Particles) -> Particles:

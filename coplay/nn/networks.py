@@ -15,7 +15,8 @@ from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
 
 from coplay.core.entities import EntityList
 from coplay.core.errors import UserError
-from coplay.core.game import Game, Observation, State
+from coplay.core.game import Game, Observation
+from coplay.core.hidden import first_view
 from coplay.nn.config import NetworkConfig
 from coplay.nn.ego_centred import centre, centre_indices, centred_size
 from coplay.nn.entities import EntityEncoder
@@ -293,11 +294,6 @@ def hidden_arrays(game: Game) -> tuple[tuple[tuple[int, ...], str], ...]:
         lambda key: game.hidden.begin(key, first_view(game, game.reset(key))), jax.random.key(0)
     )
     return tuple((x.shape, str(x.dtype)) for x in jax.tree.leaves(imagined))
-
-
-def first_view(game: Game, state: State) -> Observation:
-    """The ego view of seat 0."""
-    return jax.tree.map(lambda x: x[0], game.observe(state))  # type: ignore[no-any-return]
 
 
 def view_shape(game: Game) -> ViewShape:

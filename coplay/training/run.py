@@ -427,8 +427,8 @@ def _of_seat(opened: RunEntry, game: Game, seat: int) -> tuple[Learner, Any, int
     config = playing(learner.config, learner.play_defaults)
     if opened.fields:
         config = parse_fields(config, opened.fields, f"'{entry}'")
-    learner = dataclasses.replace(learner, config=config, shape=shape)
-    return learner, state, opened.run.learned_in(seat)
+    kind: Any = learner  # all have a shape, see `Learner`
+    return dataclasses.replace(kind, config=config, shape=shape), state, opened.run.learned_in(seat)
 
 
 def load_learners(

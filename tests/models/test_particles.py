@@ -1,7 +1,7 @@
 """Beliefs about what is out of sight, against Bayes' rule over all states in plain Python."""
 
 import copy
-from collections import Counter
+from collections import defaultdict
 from itertools import permutations
 from typing import Any
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from coplay.core.game import Observation
 from coplay.core.hidden import Imagined
 from coplay.games.registry import make_game
-from coplay.models.particles import Particles, begin, draw, follow
+from coplay.models.particles import CoPlayers, Particles, begin, draw, follow
 from coplay.nn import categorical
 from tests.games import reference
 
@@ -24,7 +24,7 @@ SEEN, UNSEEN = [1, 5, 2, 3, 4, 1, 6], [4, 1, 3, 2, 1, 2, 1]
 RULES = reference.Rules(height=2, width=5, players=2, stags=0, hares=2, horizon=6, view=1)
 
 
-class ByWeights:
+class ByWeights(CoPlayers):
     """A co-player that takes legal actions by the weights."""
 
     def judge(self, views: Observation, joint: Any, memory: Any) -> tuple[Any, Any]:
@@ -59,7 +59,7 @@ def exact(views: list[Any], joint: list[list[int]]) -> dict[Situation, float]:
     """What a seat believes that saw these views and knows who did what between them: all situations
     that an episode may begin with, one after the other."""
     cells = [(row, column) for row in range(RULES.height) for column in range(RULES.width)]
-    found: Counter[Situation] = Counter()
+    found: defaultdict[Situation, float] = defaultdict(float)
     for me, other, *hares in permutations(cells, 4):
         board = reference.Board(
             RULES, [reference.Player(me), reference.Player(other)], set(), set(hares)
@@ -83,7 +83,7 @@ def exact(views: list[Any], joint: list[list[int]]) -> dict[Situation, float]:
 def believed(particles: Particles) -> dict[Situation, float]:
     """The weights of all situations in the belief about the only copy."""
     state = jax.tree.map(lambda x: np.asarray(x)[0], particles.imagined.state)
-    found: Counter[Situation] = Counter()
+    found: defaultdict[Situation, float] = defaultdict(float)
     for row, weight in enumerate(np.asarray(particles.weights)[0]):
         alive = bool(state.alive[row, 1])
         hares = sorted(state.prey[row][state.prey_alive[row]].tolist())
@@ -98,7 +98,7 @@ NUMBER = 20_000
 
 def own_view(state: Any) -> Observation:
     seen = jax.tree.map(lambda x: x[None, 0], GAME.observe(state))
-    return seen  # type: ignore[no-any-return]
+    return seen
 
 
 @jax.jit

@@ -17,7 +17,7 @@ Encoder, policy and their training are in `coplay.algorithms.ppo.embedded`.
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -101,7 +101,7 @@ class PartialHopPlus(EmbeddedPPO):
 
     config: HopPlusConfig = eqx.field(static=True)  # type: ignore[assignment]
 
-    play_fields = ("planner", "search", "particles", "keep_memory")
+    play_fields: ClassVar[tuple[str, ...]] = ("planner", "search", "particles", "keep_memory")
 
     @property
     def declared_data(self) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from coplay.core.player import Candidates, Insight, Memory, Plan, View
 from coplay.models.code_simulator import CodeSimulator
 from coplay.models.goal_codes import GoalModel
 from coplay.models.goal_inference import Code, Prototypes
-from coplay.models.particles import Particles, begin, draw, follow, hidden_states
+from coplay.models.particles import CoPlayers, Particles, begin, draw, follow, hidden_states
 from coplay.nn import categorical
 from coplay.nn.networks import Network, flatten
 from coplay.search.root import boltzmann, plan_of, search_trees
@@ -43,7 +43,7 @@ class PlannerMemory(NamedTuple):
     agreeing: Float[Array, " copy"]
 
 
-class PrototypeCoPlayers(NamedTuple):
+class PrototypeCoPlayers(CoPlayers):
     """Co-players with unknown prototypes: each particle remembers what they did in it."""
 
     goals: GoalModel
@@ -69,12 +69,15 @@ class PrototypeCoPlayers(NamedTuple):
         inference, seen = self.goals.inference, self.goals.see(views)
         assert isinstance(inference, Prototypes)
         each = [
-            jnp.exp(self.goals.predict_actions(seen, code, views.legal)) for code in inference.codes
+            self.goals.predict_actions(
+                seen, jnp.broadcast_to(code, (*seen.shape[:-1], *code.shape)), views.legal
+            )
+            for code in inference.codes
         ]
-        return jnp.einsum("rok,kroa->roa", inference.weights(memory), jnp.stack(each))
+        return jnp.einsum("rok,kroa->roa", inference.weights(memory), jnp.exp(jnp.stack(each)))
 
 
-class CodedCoPlayers(NamedTuple):
+class CodedCoPlayers(CoPlayers):
     """Co-players with the codes that the own history tells; particles remember nothing of them.
 
     z: [copy, other, code].

@@ -9,7 +9,7 @@ One update: embeddings of the rollout by the encoder that acted; the policy lear
 PPO; then encoder and decoder learn from the same rollout.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -109,7 +109,7 @@ class EmbeddedPPO(PPO):
 
     config: EmbeddedPPOConfig = eqx.field(static=True)
 
-    play_fields = ("memory.keep",)
+    play_fields: ClassVar[tuple[str, ...]] = ("memory.keep",)
 
     # --- what a learner built on this one says -------------------------------------------------
 

@@ -147,7 +147,9 @@ class HiddenBoard(HiddenStates):
         rank = jnp.cumsum(unseen) - 1
         spot = place(words[2 : 2 + placed.shape[0]], jnp.sum(room))[jnp.maximum(rank, 0)]
         placed = jnp.where(unseen, nth(room, spot), placed).astype(cells.dtype)
-        state = self.with_players(state, placed[:seats].at[0].set(own), jnp.ones(seats, bool))
+        state = self.with_players(
+            state, placed[:seats].at[0].set(own.astype(cells.dtype)), jnp.ones(seats, bool)
+        )
         cells = cells if self.rooted else placed[seats:]
         return Imagined(self.with_things(state, cells, there), sight.visible)
 

@@ -1,6 +1,7 @@
 """Search by the own view alone: what is hidden changes nothing, and what is seen does."""
 
 import dataclasses
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 import coplay
 from coplay.algorithms.hop_plus.partial_planner import PartialPlanner
+from coplay.core.compilation import QUICK
 from coplay.core.config import with_fields
 from coplay.core.errors import UserError
 from coplay.core.player import View
@@ -39,41 +41,42 @@ def planner(goals: str = "particle", **fields: Any) -> Any:
     return jax.tree.map(lambda x: jnp.asarray(numbers.normal(size=x.shape), x.dtype), player)
 
 
-def course(player: Any, cells: list[tuple[int, ...]], lasts: list[tuple[int, int]]) -> Any:
-    """What it thinks in steps of one episode: where the two players, the stag and the hare are, and
-    what the players did before."""
+@partial(jax.jit, compiler_options=QUICK)
+def think(player: Any, time: Any, cell: Any, last: Any, memory: Any) -> Any:
+    """What it thinks where the two players, the stag and the hare are on these cells, and players
+    have done this."""
+    start: Any = GAME.reset(jax.random.key(0))
+    state = start._replace(
+        cell=cell[:2].astype(start.cell.dtype),
+        prey=cell[2:].astype(start.prey.dtype),
+        last=last.astype(start.last.dtype),
+        time=time.astype(start.time.dtype),
+        strength=jnp.where(cell[1] > 9, 2.0, 1.0) * jnp.ones(2),
+    )
+    seen, state = jax.tree.map(lambda x: x[None], (GAME.observe(state), state))
+    view = View(
+        observation=jax.tree.map(lambda x: x[:, 0], seen),
+        alive=jnp.ones(1, bool),
+        state=state,
+        time=time[None],
+        episode=jnp.zeros(1, int),
+        last_action=last[:1],
+        last_reward=jnp.zeros(1),
+    )
+    return player.explain(GAME, jax.random.key(5), view, memory)
 
-    @jax.jit
-    def think(player: Any, time: Any, cell: Any, last: Any, memory: Any) -> Any:
-        start: Any = GAME.reset(jax.random.key(0))
-        cell = cell.astype(start.cell.dtype)
-        state = start._replace(
-            cell=cell[:2],
-            prey=cell[2:],
-            last=last.astype(start.last.dtype),
-            time=time.astype(start.time.dtype),
-            strength=jnp.where(cell[1] > 9, 2.0, 1.0) * jnp.ones(2),
-        )
-        views = jax.tree.map(lambda x: x[None, 0], GAME.observe(state))
-        view = View(
-            observation=views,
-            alive=jnp.ones(1, bool),
-            state=jax.tree.map(lambda x: x[None], state),
-            time=time[None],
-            episode=jnp.zeros(1, int),
-            last_action=last[:1],
-            last_reward=jnp.zeros(1),
-        )
-        return player.explain(GAME, jax.random.key(5), view, memory)
 
+def course(player: Any, cells: list[tuple[int, ...]]) -> Any:
+    """What it thinks in the steps of an episode."""
     memory, found = player.start(1), []
-    for time, (cell, last) in enumerate(zip(cells, lasts, strict=True)):
+    for time, (cell, last) in enumerate(zip(cells, LASTS, strict=True)):
         given = (jnp.array(time), jnp.array(cell), jnp.array(last))
         logits, memory, insight = think(player, *given, memory)
         found.append((logits, memory, insight))
     return found
 
 
+ADAPTING: Any = {"steps": 8, "last": 4, "seeds": 1, "normalise": False}
 LASTS = [(4, 4), (4, 2), (4, 2)]
 TRUE = [(0, 14, 22, 8), (0, 13, 22, 8), (0, 12, 22, 8)]
 ELSEWHERE = [(0, 24, 18, 20), (0, 23, 18, 20), (0, 22, 18, 20)]
@@ -85,7 +88,7 @@ def test_what_is_hidden_changes_no_decision(goals: str) -> None:
     """Nor anything that it believes, bit for bit; what is seen changes both."""
     player = planner(goals)
     assert isinstance(player, PartialPlanner)
-    true, elsewhere, seen = (course(player, cells, LASTS) for cells in (TRUE, ELSEWHERE, SEEN))
+    true, elsewhere, seen = (course(player, cells) for cells in (TRUE, ELSEWHERE, SEEN))
     for mine, theirs in zip(jax.tree.leaves(true), jax.tree.leaves(elsewhere), strict=True):
         np.testing.assert_array_equal(mine, theirs)
     before, now = ([leg[2].plan.q for leg in found] for found in (true, seen))
@@ -95,10 +98,10 @@ def test_what_is_hidden_changes_no_decision(goals: str) -> None:
 
 def test_its_particles_are_the_searched_states() -> None:
     """The planner believes what its particles say: the other player where it is seen."""
-    _, memory, insight = course(planner(), SEEN, LASTS)[-1]
+    _, memory, insight = course(planner(), SEEN)[-1]
     state = GAME.hidden.begin(jax.random.key(0), own(SEEN[-1])).state
-    kind = jax.tree.structure(state)
-    held = jax.tree.unflatten(kind, memory.imagined[: kind.num_leaves])
+    leaves, kind = jax.tree.flatten(state)
+    held: Any = jax.tree.unflatten(kind, memory.imagined[: len(leaves)])
     assert (np.asarray(held.cell)[0] == [0, 6]).all()
     assert insight.belief.shape == (1, 1, 3) and np.isclose(insight.belief.sum(), 1)
     np.testing.assert_allclose(insight.action.sum(axis=-1), 1, rtol=1e-5)
@@ -133,11 +136,14 @@ def test_what_it_cannot_plan_is_said_before_the_run() -> None:
 
 def test_a_player_takes_the_planner_of_its_configuration() -> None:
     learner = made(GAME)
-    state = eqx.filter_eval_shape(lambda key: learner.init(key, jnp.arange(2)), jax.random.key(0))
 
-    def kind(**fields: Any) -> type:
+    def kind(**fields: Any) -> Any:
         config = with_fields(learner.config, fields)
-        return type(dataclasses.replace(learner, config=config).player(state, 1))
+        other = dataclasses.replace(learner, config=config)
+        found = eqx.filter_eval_shape(
+            lambda key: other.player(other.init(key, jnp.arange(2)), 1), jax.random.key(0)
+        )
+        return type(found)
 
     assert kind(planner="search") is kind(planner="one-step") is PartialPlanner
     assert kind(planner="none") is not PartialPlanner
@@ -159,16 +165,18 @@ def test_a_run_plays_with_search(tmp_path: Path) -> None:
         "models.batch_chunks": 4,
     }
     folder = tmp_path / "run"
-    coplay.train(
-        "hop-plus", "stag-hunt", {"view": 1, "horizon": 4}, out=folder, **small, **networks
-    )
+    given: Any = {"view": 1, "horizon": 4}
+    coplay.train("hop-plus", "stag-hunt", folder, game_fields=given, **small, **networks)
     fields = "@planner=search@search.simulations=4@search.draws=2@particles.number=8"
-    for game in ({"view": 1, "horizon": 4}, {"view": 1, "horizon": 4, "hares": 6}):
-        match = coplay.play("stag-hunt", f"{folder}{fields},nh,nh,nh", game, episodes=3)
-        assert np.isfinite(match.reward).all()
+    seating = [f"{folder}{fields}", "nh", "nh", "nh"]
+    for more in ({}, {"hares": 6}):
+        game = make_game("stag-hunt", **given, **more)
+        assert isinstance(load_player(seating[0], game, 0), PartialPlanner)
+        match = coplay.play(game, seating, episodes=3)
+        assert all(np.isfinite(seat["reward"]) for seat in match["seats"])
+    step = next(iter(coplay.episodes(make_game("stag-hunt", **given), seating)))
+    assert step.insights[0].plan is not None
     adapted = coplay.adapt(
-        f"{folder}{fields}", "nh,nh,nh", game={"view": 1, "horizon": 4}, episodes=2, repeats=2
+        seating[0], seating[1:], game="stag-hunt", game_fields=given, quiet=True, **ADAPTING
     )
-    assert adapted is not None
-    walled = make_game("stag-hunt", view=1, horizon=4)
-    assert isinstance(load_player(f"{folder}{fields}", walled, 0), PartialPlanner)
+    assert np.isfinite(adapted["score"])

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from coplay.core.compilation import QUICK
 from coplay.core.game import Observation
 from coplay.games.registry import make_game
-from coplay.games.stag_hunt import StagHunt
-from coplay.models.particles import begin, follow
+from coplay.games.stag_hunt import StagHunt, StagHuntConfig
+from coplay.models.particles import CoPlayers, begin, follow
 from coplay.nn import categorical
 
 GAMES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -29,7 +29,7 @@ GAMES: dict[str, tuple[str, dict[str, Any]]] = {
 STEPS, COPIES, NUMBER = 10, 4, 16
 
 
-class ByChance:
+class ByChance(CoPlayers):
     """Co-players that take all legal actions alike."""
 
     def judge(self, views: Observation, joint: Any, memory: Any) -> tuple[Any, Any]:
@@ -37,7 +37,7 @@ class ByChance:
 
 
 def own_views(game: Any, state: Any) -> Observation:
-    return jax.tree.map(lambda x: x[:, 0], jax.vmap(game.observe)(state))  # type: ignore
+    return jax.tree.map(lambda x: x[:, 0], jax.vmap(game.observe)(state))
 
 
 @cache
@@ -90,7 +90,8 @@ def test_what_is_imagined_agrees_with_the_own_view(name: str, seed: int) -> None
     assert going.all(axis=2)[alive].all(), "who plays is in the game in all that it imagines"
     if name == "all is seen":
         assert (found[2][alive] == 1).all()
-        check_truth(*found[:2], alive)
+        true, imagined, _ = found
+        check_truth(true, imagined, alive)
 
 
 def check_truth(true: Any, imagined: Any, alive: Any) -> None:
@@ -141,12 +142,13 @@ def test_who_hunts_out_of_sight_stands_on_prey() -> None:
 
 
 def test_games_that_cannot_be_imagined_do_not_say_how() -> None:
-    class Other(StagHunt):
+    class Other(StagHunt):  # type: ignore[misc]
         def observe(self, state: Any) -> Observation:
             seen = super().observe(state)
             return seen._replace(planes=seen.planes * 0)
 
     assert make_game("stag-hunt", view=1).hidden is not None
     assert make_game("stag-hunt", view=1, height=6, width=6, walls=2).hidden is None
-    assert Other().hidden is None
+    other: Any = Other
+    assert other(StagHuntConfig()).hidden is None
     assert make_game("foraging").hidden is None
