@@ -175,7 +175,8 @@ def test_a_run_plays_with_search(tmp_path: Path) -> None:
         match = coplay.play(game, seating, episodes=3)
         assert all(np.isfinite(seat["reward"]) for seat in match["seats"])
     step = next(iter(coplay.episodes(make_game("stag-hunt", **given), seating)))
-    assert step.insights[0].plan is not None
+    thought = step.insights[0]
+    assert thought is not None and thought.plan is not None
     adapted = coplay.adapt(
         seating[0], seating[1:], game="stag-hunt", game_fields=given, quiet=True, **ADAPTING
     )

@@ -142,7 +142,7 @@ def test_who_hunts_out_of_sight_stands_on_prey() -> None:
 
 
 def test_games_that_cannot_be_imagined_do_not_say_how() -> None:
-    class Other(StagHunt):  # type: ignore[misc]
+    class Other(StagHunt):
         def observe(self, state: Any) -> Observation:
             seen = super().observe(state)
             return seen._replace(planes=seen.planes * 0)
