@@ -188,31 +188,44 @@ class HiddenBoard(HiddenStates):
     ) -> Imagined:
         """Who took something gets a thing of the kind beneath; who moved off the board stands
         elsewhere; who left and now does something else has not left."""
-        game, seats = self.game, self.game.seats
-        state: Any = imagined.state
-        count = self.things(state)[0].shape[0]
+        seats, start = self.game.seats, imagined.state
+        count = self.things(start)[0].shape[0]
         words = random_words(key, seats * (1 + count)).reshape(seats, 1 + count)
-        hidden = self.spots(state.cell[0]) < 0
-        for seat in range(1, seats):
-            action, present = actions[seat], game.present(state)
-            legal: Any = game.legal(state)  # type: ignore[attr-defined]
-            gone = ~present[seat] & (action == state.last[seat])
-            stuck = ~gone & ~(present[seat] & legal[seat, action])
-            takes = jnp.any(jnp.array(list(self.takes), jnp.int32) == action)
-            anew = stuck & ~(takes & present[seat])
-            room = hidden & self._leads_on_board[action]
-            cell = jnp.where(
-                anew & jnp.any(room), drawn_cell(words[seat, 0], room), state.cell[seat]
-            )
-            state = self.with_players(
-                state,
-                state.cell.at[seat].set(cell.astype(state.cell.dtype)),
-                present.at[seat].set(present[seat] | anew),
-            )
-            for take, kind in self.takes.items():
-                needs = stuck & (action == take)
-                state = self._beneath(words[seat, 1:], state, seat, kind, needs, hidden)
+        hidden = self.spots(start.cell[0]) < 0
+
+        def one(state: State, given: tuple[Int[Array, ""], Array]) -> tuple[State, None]:
+            seat, mine = given
+            return self._allowed(mine, state, seat, actions[seat], hidden), None
+
+        # One seat after the other in a loop: written out it takes far longer to compile.
+        state, _ = jax.lax.scan(one, start, (jnp.arange(1, seats), words[1:]))
         return imagined._replace(state=state)
+
+    def _allowed(
+        self,
+        words: UInt32[Array, " word"],
+        state: State,
+        seat: Int[Array, ""],
+        action: Integer[Array, ""],
+        hidden: Bool[Array, " cell"],
+    ) -> State:
+        """The state in which a co-player can do this."""
+        game: Any = self.game
+        present = game.present(state)
+        gone = ~present[seat] & (action == state.last[seat])
+        stuck = ~gone & ~(present[seat] & game.legal(state)[seat, action])
+        takes = jnp.any(jnp.array(list(self.takes), jnp.int32) == action)
+        anew = stuck & ~(takes & present[seat])
+        room = hidden & self._leads_on_board[action]
+        cell = jnp.where(anew & jnp.any(room), drawn_cell(words[0], room), state.cell[seat])
+        state = self.with_players(
+            state,
+            state.cell.at[seat].set(cell.astype(state.cell.dtype)),
+            present.at[seat].set(present[seat] | anew),
+        )
+        for take, kind in self.takes.items():
+            state = self._beneath(words[1:], state, seat, kind, stuck & (action == take), hidden)
+        return state
 
     @property
     def _leads_on_board(self) -> Bool[Array, "action cell"]:
@@ -227,7 +240,7 @@ class HiddenBoard(HiddenStates):
         self,
         words: UInt32[Array, " thing"],
         state: State,
-        seat: int,
+        seat: Int[Array, ""],
         kind: int,
         needs: Bool[Array, ""],
         hidden: Bool[Array, " cell"],
