@@ -277,8 +277,13 @@ class HiddenBoard(HiddenStates):
         own = jnp.where(right, own, drawn_cell(words[0], compatible)).astype(own.dtype)
         sight = self.sight(own, seen)
         known = imagined.known & right
-        last = self.told(seen)
-        state = state._replace(cell=state.cell.at[0].set(own), last=last.astype(state.last.dtype))
+        last, time = self.told(seen), seen.features[-1] * self.game.config.horizon
+        state = state._replace(
+            cell=state.cell.at[0].set(own),
+            last=last.astype(state.last.dtype),
+            # A player that comes late to an episode was told nothing of its beginning.
+            time=jnp.round(time).astype(state.time.dtype),
+        )
         state = self._players_as_seen(words[2 : 2 + 2 * seats], state, sight)
         words, spare = words[2 + 2 * seats :], words[1]
         cells, there = self.things(state)

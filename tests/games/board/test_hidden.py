@@ -141,6 +141,21 @@ def test_who_hunts_out_of_sight_stands_on_prey() -> None:
     assert int(moved.cell[1]) in (2, 6), "who moved to the right was not on the right"
 
 
+def test_who_comes_late_sees_what_is_seen() -> None:
+    """Mended from a state that has nothing to do with the view: another time, another place."""
+    game = make_game("stag-hunt", view=1)
+    late: Any = game.reset(jax.random.key(1))
+    late = late._replace(time=late.time + 7, last=late.last - 2)
+    seen = jax.tree.map(lambda x: x[0], game.observe(late))
+    hidden: Any = game.hidden
+    other = game.reset(jax.random.key(2))
+    imagined = hidden.begin(jax.random.key(3), jax.tree.map(lambda x: x[0], game.observe(other)))
+    found = hidden.mend(jax.random.key(4), imagined, seen).state
+    assert int(found.time) == 7
+    mine = jax.tree.map(lambda x: x[0], game.observe(found))
+    assert all(bool((x == y).all()) for x, y in zip(mine, seen, strict=True) if x is not None)
+
+
 def test_games_that_cannot_be_imagined_do_not_say_how() -> None:
     class Other(StagHunt):
         def observe(self, state: Any) -> Observation:
