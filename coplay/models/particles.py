@@ -11,7 +11,7 @@ What was seen is mended into particles that do not agree with it, or rejection w
 Such a particle counts `MENDED` nats less: it matters only where hardly any other agrees. If few
 particles have all the weight, particles are drawn anew by their weights.
 
-Nothing is read but the own view, the own last action and reward, and the rules.
+Nothing is read but the own view, the own reward, and the rules.
 """
 
 import math
@@ -95,7 +95,7 @@ def follow(
     seen: Observation,
     own_reward: Float[Array, " copy"],
 ) -> Particles:
-    """The belief after a step. seen: the own views after it. own_reward: of it."""
+    """The belief after a step. seen: the own views after it. own_reward: what it brought."""
     hidden = hidden_states(game)
     copies, number = particles.log_weight.shape
     step_key, draw_key = jax.random.split(key)

@@ -167,7 +167,7 @@ class PartialHopPlus(EmbeddedPPO):
                 "--plan-while-learning and --plan-over"
             )
         if not self.shape.hidden:
-            raise UserError(refusal(game.name, getattr(game, "walled", False)))
+            raise UserError(refusal(f"'{game.name}'"))
 
     @property
     def play_defaults(self) -> Mapping[str, Any]:
@@ -222,7 +222,7 @@ class PartialHopPlus(EmbeddedPPO):
         if self.config.planner == "none":
             return found
         if not self.shape.hidden:
-            raise UserError(refusal("this game"))
+            raise UserError(refusal("its game"))
         assert isinstance(found, PartialPlayer) and found.decoder is not None
         row = self.seats.index(seat) if self.separate else 0
         return PartialPlanner(
@@ -396,16 +396,12 @@ def _chunks(
     return chunks, ChunkMemory(nothing, begins, alive)
 
 
-def refusal(game: str, walled: bool = False) -> str:
+def refusal(game: str) -> str:
     """Why it cannot plan in a game, and what to do."""
-    if walled:
-        return (
-            f"a planner would have to imagine the walls of '{game}' that its seat does not see: "
-            "give --game.walls 0, or leave out the planner"
-        )
     return (
-        f"a planner must imagine what its seat does not see, and '{game}' does not say how "
-        "(Game.hidden): leave out the planner, or give the game `hidden`"
+        f"a planner must imagine what its seat does not see, and {game} does not say how: a board "
+        "must have no walls (--game.walls 0), other games need Game.hidden; or leave out the "
+        "planner (@planner=none)"
     )
 
 

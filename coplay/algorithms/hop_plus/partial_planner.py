@@ -167,20 +167,15 @@ class PartialPlanner(EmbeddedPlayer):
         known: Float[Array, "copy other code"],
     ) -> Particles:
         """The belief with the current view. known: the codes when it decided last."""
-        begin_key, follow_key = jax.random.split(key)
+        begin_key, follow_key, keep_key = jax.random.split(key, 3)
         old, seen = self.held(game, view, memory), view.observation
-        followed = follow(
-            game,
-            self.co_players(known),
-            follow_key,
-            old,
-            seen,
-            view.last_reward,
-        )
+        followed = follow(game, self.co_players(known), follow_key, old, seen, view.last_reward)
         first = view.time == 0
-        kept = jax.tree.map(lambda x: x if self.keep else jnp.zeros_like(x), old.memory)
 
         def fresh() -> Particles:
+            kept = jnp.zeros_like(old.memory)
+            if self.keep:
+                kept = jnp.swapaxes(draw(keep_key, old, self.number)[1], 0, 1)
             return begin(game, begin_key, seen, kept, self.number)
 
         # Of many game copies some begin in most steps; a single one hardly ever does.
