@@ -116,6 +116,19 @@ def own(cells: tuple[int, ...]) -> Any:
     return jax.tree.map(lambda x: x[0], GAME.observe(state))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("keep", [False, True])
+def test_beliefs_about_others_last_if_memory_is_kept(keep: bool) -> None:
+    player = planner(keep_memory=keep)
+    found = course(player, SEEN)
+    beginning = (jnp.array(0), jnp.array(SEEN[0]), jnp.array(LASTS[0]))
+    again = think(player, *beginning, found[-1][1])
+    first, later = found[0][2].belief, again[2].belief
+    assert np.allclose(first, later) is not keep
+    _, number, _, _ = found[0][1].goals.shape
+    assert np.isclose(again[2].figures["particles worth"], number), "states are drawn anew"
+
+
 def test_what_it_cannot_plan_is_said_before_the_run() -> None:
     for fields, words in (
         ({"plan_while_learning": True}, "not while it learns"),
