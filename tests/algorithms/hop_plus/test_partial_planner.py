@@ -143,6 +143,10 @@ def test_what_it_cannot_plan_is_said_before_the_run() -> None:
     learner = made(unsaid, planner="search")
     with pytest.raises(UserError, match=r"Game\.hidden"):
         learner.check(unsaid)
+    with pytest.raises(UserError, match=r"Game\.hidden"):  # of a run that learned without
+        eqx.filter_eval_shape(
+            lambda key: learner.player(learner.init(key, jnp.arange(4)), 0), jax.random.key(0)
+        )
     assert playing(made(unsaid).config, made(unsaid).play_defaults).planner == "none"
     made(unsaid).check(unsaid)
 
