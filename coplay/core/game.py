@@ -228,6 +228,12 @@ class Game(eqx.Module):
         return None
 
     @property
+    def hidden(self) -> Any:
+        """How to imagine what a seat does not see (`coplay.core.hidden.HiddenStates`), for players
+        that plan by their own views; None: undeclared."""
+        return None
+
+    @property
     def has_global_state(self) -> bool:
         """Whether `global_state` is something else than what all seats see."""
         return False

@@ -47,6 +47,13 @@ class Learner(eqx.Module):
     play_fields: ClassVar[tuple[str, ...]] = ()
     """Fields of the configuration that may be set anew for a player that learns no more."""
 
+    @property
+    def play_defaults(self) -> Mapping[str, Any]:
+        """Fields of the configuration, by their paths, whose defaults differ for a player that
+        learns no more: unless said, those that the configuration names."""
+        named: Mapping[str, Any] = getattr(self.config, "play_defaults", {})
+        return named
+
     training_only: ClassVar[tuple[str, ...]] = ()
     """Fields of the state, also of states inside it, that no player needs: optimisers, buffers.
     A player that is shared goes without them."""

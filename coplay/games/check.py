@@ -18,6 +18,7 @@ from coplay.core.compilation import QUICK
 from coplay.core.entities import entity_faults
 from coplay.core.errors import wrong_signature
 from coplay.core.game import Game, Observation, Outcome, State
+from coplay.games.check_hidden import hidden_faults
 
 Faults = dict[str, Bool[Array, "..."]]
 """What could be wrong, in words -> where it is: [] or [seat]; with [copy, step] before it."""
@@ -222,6 +223,8 @@ def _play(
     first = jax.tree.map(lambda leaf: leaf[0], fresh)
     states, late = jax.lax.scan(step, (first, jnp.int32(0)), (keys[:, 1], fresh, noise))[1]
     faults = jax.vmap(lambda *given: _step_faults(game, *given))(states, keys[:, 1], noise)
+    actions = jax.vmap(_choose)(noise, jax.vmap(game.observe)(fresh).legal)
+    faults |= jax.vmap(lambda *given: hidden_faults(game, *given))(keys[:, 1], fresh, actions)
     faults["an episode goes on beyond the horizon"] = late
     faults["a seat is not alive after reset"] = ~jax.vmap(game.alive)(fresh)
     faults[f"state after reset: {IMPURE}"] = jax.vmap(_differ)(fresh, again)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -30,6 +30,7 @@ from coplay.games.board.board_game import (
 )
 from coplay.games.board.chance import drawn_cell, first_come
 from coplay.games.board.drawing import Icon, food_icon, waste_icon
+from coplay.games.board.hidden import HiddenBoard, hidden_board
 from coplay.games.board.walls import random_words
 from coplay.games.drawing import Colour
 
@@ -218,6 +219,11 @@ class Cleanup(BoardGame):
         water = {int(spot): WATER for spot in self.river}
         return water | {int(spot): GRASS for spot in self.orchard}
 
+    @property
+    def hidden(self) -> "HiddenCleanup | None":
+        found: Any = hidden_board(HiddenCleanup, self)
+        return found
+
     # --- scripted players ----------------------------------------------------------------------
 
     @property
@@ -235,6 +241,30 @@ class Cleanup(BoardGame):
     def events(self, state: CleanupState, following: CleanupState) -> Float[Array, "seat event"]:
         happened = [following.last == CLEAN, following.took, *whereabouts(self, following)]
         return jnp.stack(happened, axis=-1).astype(jnp.float32)
+
+
+class HiddenCleanup(HiddenBoard):
+    """Which apples and which waste are there out of sight."""
+
+    game: Cleanup
+
+    rooted = True
+    takes: ClassVar[Mapping[int, int]] = {CLEAN: 1}
+
+    @property
+    def kinds(self) -> tuple[slice, ...]:
+        count = len(self.game.orchard)
+        return slice(0, count), slice(count, None)
+
+    def things(self, state: CleanupState) -> tuple[Integer[Array, " spot"], Bool[Array, " spot"]]:
+        cells = np.concatenate([self.game.orchard, self.game.river])
+        return jnp.asarray(cells), jnp.concatenate([state.apple, state.waste])
+
+    def with_things(
+        self, state: CleanupState, cells: Integer[Array, " spot"], there: Bool[Array, " spot"]
+    ) -> CleanupState:
+        apples = len(self.game.orchard)
+        return state._replace(apple=there[:apples], waste=there[apples:])
 
 
 def nearest_apple(game: Cleanup, ego: CleanupState) -> Float[Array, " action"]:

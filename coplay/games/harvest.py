@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -26,6 +26,7 @@ from coplay.games.board.board_game import (
 )
 from coplay.games.board.chance import first_come
 from coplay.games.board.drawing import Icon, food_icon
+from coplay.games.board.hidden import HiddenBoard, hidden_board
 from coplay.games.board.walls import place, random_words
 from coplay.games.drawing import Colour
 
@@ -183,6 +184,11 @@ class Harvest(BoardGame):
     def ground(self) -> Mapping[int, Colour]:
         return {int(spot): SOIL for spot in self.spots}
 
+    @property
+    def hidden(self) -> "HiddenHarvest | None":
+        found: Any = hidden_board(HiddenHarvest, self)
+        return found
+
     # --- scripted players ----------------------------------------------------------------------
 
     @property
@@ -192,6 +198,26 @@ class Harvest(BoardGame):
     @property
     def blocks(self) -> Mapping[str, ScriptedPolicy]:
         return {**self.scripted, "follow": follow, "avoid": avoid}
+
+
+class HiddenHarvest(HiddenBoard):
+    """Which apples are there out of sight."""
+
+    game: Harvest
+
+    rooted = True
+
+    @property
+    def start_cells(self) -> np.ndarray:
+        return ~orchard(self.game.config.height, self.game.config.width).reshape(-1)
+
+    def things(self, state: HarvestState) -> tuple[Integer[Array, " spot"], Bool[Array, " spot"]]:
+        return jnp.asarray(self.game.spots), state.apple
+
+    def with_things(
+        self, state: HarvestState, cells: Integer[Array, " spot"], there: Bool[Array, " spot"]
+    ) -> HarvestState:
+        return state._replace(apple=there)
 
 
 def nearest_apple(game: Harvest, ego: HarvestState) -> Float[Array, " action"]:

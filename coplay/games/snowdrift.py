@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -24,6 +24,7 @@ from coplay.games.board.board_game import (
     whereabouts,
 )
 from coplay.games.board.drawing import Icon, drift_icon
+from coplay.games.board.hidden import HiddenBoard, hidden_board
 from coplay.games.board.thing_goals import ThingGoals
 
 REMOVE = 5
@@ -142,6 +143,11 @@ class Snowdrift(BoardGame):
         drifts = zip(state.drift, state.left, strict=True)
         return [(int(spot), drift_icon, "s") for spot, there in drifts if there]
 
+    @property
+    def hidden(self) -> "HiddenSnowdrift | None":
+        found: Any = hidden_board(HiddenSnowdrift, self)
+        return found
+
     # --- scripted players and goals ------------------------------------------------------------
 
     @property
@@ -173,6 +179,28 @@ class Snowdrift(BoardGame):
     @property
     def goals(self) -> "SnowdriftGoals":
         return SnowdriftGoals(self)
+
+
+class HiddenSnowdrift(HiddenBoard):
+    """Where the drifts are that are out of sight."""
+
+    game: Snowdrift
+
+    takes: ClassVar[Mapping[int, int]] = {REMOVE: 0}
+    never_bare = True
+
+    def things(
+        self, state: SnowdriftState
+    ) -> tuple[Integer[Array, " drift"], Bool[Array, " drift"]]:
+        return state.drift, state.left
+
+    def with_things(
+        self,
+        state: SnowdriftState,
+        cells: Integer[Array, " drift"],
+        there: Bool[Array, " drift"],
+    ) -> SnowdriftState:
+        return state._replace(drift=cells, left=there)
 
 
 def nearest_drift(game: Snowdrift, ego: SnowdriftState) -> Float[Array, " action"]:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -29,6 +29,7 @@ from coplay.games.board.board_game import (
     whereabouts,
 )
 from coplay.games.board.drawing import Icon, hare_icon, stag_icon
+from coplay.games.board.hidden import HiddenBoard, hidden_board
 
 HUNT_STAG, HUNT_HARE = 5, 6
 
@@ -204,6 +205,11 @@ class StagHunt(BoardGame):
             if there
         ]
 
+    @property
+    def hidden(self) -> "HiddenStagHunt | None":
+        found: Any = hidden_board(HiddenStagHunt, self)
+        return found
+
     # --- goals and scripted players ------------------------------------------------------------
 
     @property
@@ -233,6 +239,39 @@ class StagHunt(BoardGame):
         happened = [caught == 0, caught == 1, *whereabouts(self, following)]
         happened = [*happened, jnp.ones(self.seats, bool)]
         return jnp.stack(happened, axis=-1) * state.alive[:, None].astype(jnp.float32)
+
+
+class HiddenStagHunt(HiddenBoard):
+    """Where the prey is that is out of sight, and who has left."""
+
+    game: StagHunt
+
+    takes: ClassVar[Mapping[int, int]] = {HUNT_STAG: 0, HUNT_HARE: 1}
+    leaves = (HUNT_STAG, HUNT_HARE)
+
+    @property
+    def kinds(self) -> tuple[slice, ...]:
+        stags = self.game.config.stags
+        return slice(0, stags), slice(stags, None)
+
+    def things(self, state: StagHuntState) -> tuple[Integer[Array, " prey"], Bool[Array, " prey"]]:
+        return state.prey, state.prey_alive
+
+    def with_things(
+        self,
+        state: StagHuntState,
+        cells: Integer[Array, " prey"],
+        there: Bool[Array, " prey"],
+    ) -> StagHuntState:
+        return state._replace(prey=cells, prey_alive=there)
+
+    def with_players(
+        self,
+        state: StagHuntState,
+        cell: Integer[Array, " seat"],
+        present: Bool[Array, " seat"],
+    ) -> StagHuntState:
+        return state._replace(cell=cell, alive=present)
 
 
 def nearest_hare(game: StagHunt, ego: StagHuntState) -> Float[Array, " action"]:

@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool, Float, Int, Integer, PRNGKeyArray
 from coplay.core.entities import EntityList
 from coplay.core.errors import UserError
 from coplay.core.game import Game, Observation
+from coplay.core.hidden import first_view
 from coplay.nn.config import NetworkConfig
 from coplay.nn.ego_centred import centre, centre_indices, centred_size
 from coplay.nn.entities import EntityEncoder
@@ -40,6 +41,8 @@ class ViewShape(eqx.Module):
     alike: all seats of the game are alike.
     indices: how many indices of its numbers that are 1 a view has; 0: the game gives none.
     entities: the lists among the features, see `Game.entities`.
+    hidden: shapes and types of the arrays of a state that a seat imagines (`Game.hidden`); none:
+    the game does not say how.
 
         shape: coplay.ViewShape  # a field of every learner
         inputs = math.prod(self.shape.planes) + self.shape.features
@@ -60,6 +63,7 @@ class ViewShape(eqx.Module):
     alike: bool = eqx.field(static=True, default=True)
     indices: int = eqx.field(static=True, default=0)
     entities: tuple[EntityList, ...] = eqx.field(static=True, default=())
+    hidden: tuple[tuple[tuple[int, ...], str], ...] = eqx.field(static=True, default=())
 
     def with_more(self, numbers: int) -> "ViewShape":
         """What a network must fit that is given so many numbers behind the view."""
@@ -281,6 +285,17 @@ def flatten(
     return jnp.concatenate(parts, axis=-1)
 
 
+def hidden_arrays(game: Game) -> tuple[tuple[tuple[int, ...], str], ...]:
+    """Shapes and types of the arrays of a state that a seat imagines; none: the game does not say
+    how."""
+    if game.hidden is None:
+        return ()
+    imagined = jax.eval_shape(
+        lambda key: game.hidden.begin(key, first_view(game, game.reset(key))), jax.random.key(0)
+    )
+    return tuple((x.shape, str(x.dtype)) for x in jax.tree.leaves(imagined))
+
+
 def view_shape(game: Game) -> ViewShape:
     """The shapes of a game's ego views and goals."""
     key = jax.random.key(0)
@@ -297,6 +312,7 @@ def view_shape(game: Game) -> ViewShape:
         alike=game.symmetric,
         indices=0 if views.indices is None else views.indices.shape[1],
         entities=game.entities,
+        hidden=hidden_arrays(game),
     )
     if not game.view_is_global:
         global_state = jax.eval_shape(lambda key: game.global_state(game.reset(key)), key)

@@ -123,7 +123,9 @@ def print_summary(summary: dict[str, Any], as_json: bool, folder: RunFolder | No
     if folder is None:
         return
     run = load_run(folder.path)
-    if other := plays_otherwise(run.config.learner):
+    config = run.config.learner
+    learner = next((one for one in run.learners if isinstance(one.config, type(config))), None)
+    if other := plays_otherwise(config, None if learner is None else learner.play_defaults):
         console.print(
             f"its evaluations search as in training; its players use {', '.join(other)}",
             soft_wrap=True,

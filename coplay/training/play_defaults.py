@@ -8,17 +8,19 @@ from coplay.core.config import get_field, inert_fields, leaves, with_fields
 from coplay.core.learner import Learner
 
 
-def playing(config: Any) -> Any:
-    """A learner's configuration with its defaults for playing, where the run left them alone."""
-    return with_defaults(config, getattr(config, "play_defaults", {}))
+def playing(config: Any, better: Mapping[str, Any] | None = None) -> Any:
+    """A learner's configuration with its defaults for playing, where the run left them alone.
+    better: these defaults (`Learner.play_defaults`); None: those that the configuration names."""
+    better = getattr(config, "play_defaults", {}) if better is None else better
+    return with_defaults(config, better)
 
 
-def plays_otherwise(config: Any) -> list[str]:
+def plays_otherwise(config: Any, better: Mapping[str, Any] | None = None) -> list[str]:
     """In which fields players of a run differ from those that its own evaluations play, as a user
     sets them: a planner searches longer than it could while learning. Fields that do nothing are
     left out."""
     evaluated = {leaf.path: leaf.value for leaf in leaves(config)}
-    other = playing(config)
+    other = playing(config, better)
     inert = {text.partition(" ")[0] for text in inert_fields(other)}
     return [
         f"{leaf.path}={json.dumps(leaf.value).strip(chr(34))}"

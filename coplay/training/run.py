@@ -321,7 +321,9 @@ class Run:
         action. random_seed: of what it draws.
         """
         learner, state = self.learner(seat, seed)
-        learner = dataclasses.replace(learner, config=playing(learner.config))
+        learner = dataclasses.replace(
+            learner, config=playing(learner.config, learner.play_defaults)
+        )
         player = learner.player(state, self.learned_in(seat), greedy)
         return SteppedPlayer(player, self.game, seat, random_seed)
 
@@ -416,16 +418,17 @@ def _of_seat(opened: RunEntry, game: Game, seat: int) -> tuple[Learner, Any, int
     entry = opened.text
     seat = seat if opened.seat is None else opened.seat
     learner, state = opened.run.learner(seat, opened.seed)
-    _check_same_game(entry, opened.run.config, opened.run.game, game)
+    shape = _shape_there(entry, opened.run.config, opened.run.game, game)
     settable = play_fields(learner)
     for option in opened.fields:
         if option.partition("=")[0].replace("-", "_") not in settable:
             valid = ["seat=N", "seed=N", "best", *(f"{path}=…" for path in settable)]
             raise unknown(f"option in '{entry}'", option, valid)
-    config = playing(learner.config)
+    config = playing(learner.config, learner.play_defaults)
     if opened.fields:
         config = parse_fields(config, opened.fields, f"'{entry}'")
-    return dataclasses.replace(learner, config=config), state, opened.run.learned_in(seat)
+    kind: Any = learner  # all have a shape, see `Learner`
+    return dataclasses.replace(kind, config=config, shape=shape), state, opened.run.learned_in(seat)
 
 
 def load_learners(
@@ -454,11 +457,12 @@ def learner_shapes(learner: Learner, config: TrainConfig, game: Game) -> Any:
     return jax.tree.map(lambda x: jax.ShapeDtypeStruct((config.run.seeds, *x.shape), x.dtype), one)
 
 
-def _check_same_game(entry: str, config: TrainConfig, own: Game, game: Game) -> None:
-    """A frozen player needs ego views and actions of the shapes it was trained on."""
+def _shape_there(entry: str, config: TrainConfig, own: Game, game: Game) -> ViewShape:
+    """The shape of ego views in the game to be played: what a frozen player is shown must be of the
+    shapes that it was trained on."""
     mine, theirs = view_shape(own), view_shape(game)
-    if config.game_name == game.name and mine == theirs:
-        return
+    if config.game_name == game.name and dataclasses.replace(mine, hidden=theirs.hidden) == theirs:
+        return theirs
     raise UserError(
         f"'{entry}' was trained on a different game: {config.game_name} with {_words(mine)}; "
         f"this is {game.name} with {_words(theirs)}"

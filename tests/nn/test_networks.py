@@ -1,5 +1,6 @@
 """Networks against NumPy and against JAX's own convolution."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -206,7 +207,9 @@ def test_flatten_of_a_game_without_a_board() -> None:
 
 def test_view_shape() -> None:
     game = StagHunt(StagHuntConfig(height=3, width=5, players=2, hares=1))
-    assert view_shape(game) == ViewShape(
+    shape = view_shape(game)
+    assert shape.hidden[0] == ((2,), "int16") and shape.hidden[-1] == ((15,), "bool")
+    assert dataclasses.replace(shape, hidden=()) == ViewShape(
         (3, 5, 5), 2 * 7 + 1, 7, 2, 2, 2, personas=2, seat_planes=1, on_grid=True, indices=6
     )
     window = StagHunt(StagHuntConfig(height=3, width=5, players=2, hares=1, view=1))

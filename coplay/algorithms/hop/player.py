@@ -369,5 +369,6 @@ def refuse_partial_views(game: Game) -> None:
         whole = "show all of it by --game.view None, or " if narrowed else ""
         raise UserError(
             f"HOP plans over the whole state of '{game.name}', but players here see only a part of "
-            f"it: {whole}train hop-plus, which learns from what its seat sees, or ppo-gru"
+            f"it: {whole}train hop-plus, which learns from what its seat sees and plans by it, or "
+            "ppo-gru"
         )

@@ -139,6 +139,18 @@ class HistoryConfig(Config):
 
 
 @dataclass(frozen=True)
+class ParticlesConfig(Config):
+    """What a planner believes of what its seat does not see, where it uses its own view alone:
+    full states that agree with what it saw."""
+
+    number: PositiveInt = 128
+    """States imagined for each game copy. A search starts from search.draws of them."""
+    goals: Literal["particle", "history"] = "particle"
+    """Where a search takes co-players' goals from. particle: in each imagined state from what they
+    saw and did there, by prototypes. history: the codes that the own history tells."""
+
+
+@dataclass(frozen=True)
 class ModelTrainingConfig(Config):
     """How goals, opponent model and world model learn from their buffers."""
 
@@ -175,7 +187,7 @@ class HopPlusConfig(PPOConfig):
     number as an additional input. Models are always one for all."""
     views: Literal["auto", "own"] = "auto"
     """What it may use: everything where the game shows everything; or its own view and history
-    alone, as in games that do not. Then it plays without search."""
+    alone, as in games that do not."""
     planner: Literal["none", "one-step", "search"] = "none"
     """How it acts: by its actor; by looking one step ahead; by search."""
     plan_over: Annotated[Literal["game", "model"], PLANS] = "game"
@@ -207,6 +219,7 @@ class HopPlusConfig(PPOConfig):
     search: Annotated[SearchConfig, PLANS] = field(
         default_factory=lambda: SearchConfig(discount=0.97)
     )
+    particles: Annotated[ParticlesConfig, PLANS] = field(default_factory=ParticlesConfig)
     models: ModelTrainingConfig = field(default_factory=ModelTrainingConfig)
     history: HistoryConfig = field(default_factory=HistoryConfig)
 
@@ -225,7 +238,7 @@ class HopPlusConfig(PPOConfig):
     records_partners: ClassVar[bool] = True
     """Partners of a pack are recorded; they do not sit in the run."""
     play_fields: ClassVar[tuple[str, ...]] = (
-        *("planner", "plan_over", "search", "keep_memory", "belief"),
+        *("planner", "plan_over", "search", "particles", "keep_memory", "belief"),
     )
     """Fields that may be set for a player of a run, as in runs/hopp@planner=search@search.draws=4.
     A part stands for all of its fields."""

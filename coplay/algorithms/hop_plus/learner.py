@@ -73,11 +73,6 @@ class HopPlus(SetLearner):
         config, shape = fields["config"], fields["shape"]
         if config.views == "auto" and shape.full_view:
             return cls(**fields)
-        if config.planner != "none":
-            raise UserError(
-                "a planner would step the true state, which views do not show: HOP+ plays without "
-                "search here; leave out --planner" + " or --views own" * shape.full_view
-            )
         return PartialHopPlus(**fields | {"config": config.resolved(shape)})
 
     @property

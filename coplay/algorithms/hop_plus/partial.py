@@ -9,14 +9,15 @@ infers the codes that the encoder learns to give:
            -  mean log π(a | o, z)  +  code_weight * mean |z - z*|²      the goal model's view
 
 o, a: view and action of the co-player. π: the opponent model. z*: the code that the goal model
-infers from the co-player's own past. There is no planning: a planner would step the true state.
+infers from the co-player's own past. A trained player may plan over states that it imagines
+(`partial_planner.py`); a planner over the true state would see what is hidden.
 
 Encoder, policy and their training are in `coplay.algorithms.ppo.embedded`.
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -25,6 +26,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from coplay.algorithms.hop_plus.config import HopPlusConfig
+from coplay.algorithms.hop_plus.partial_planner import PartialPlanner
 from coplay.algorithms.hop_plus.strangers import SeenOthers, StrangerGames, joined
 from coplay.algorithms.liam.learner import ReconstructionDecoder, reconstruction
 from coplay.algorithms.ppo.embedded import (
@@ -99,7 +101,7 @@ class PartialHopPlus(EmbeddedPPO):
 
     config: HopPlusConfig = eqx.field(static=True)  # type: ignore[assignment]
 
-    play_fields = ("keep_memory",)
+    play_fields: ClassVar[tuple[str, ...]] = ("planner", "search", "particles", "keep_memory")
 
     @property
     def declared_data(self) -> tuple[str, ...]:
@@ -140,6 +142,7 @@ class PartialHopPlus(EmbeddedPPO):
             )
         if config.goals.use != "inferred":
             raise UserError(f"{why}: --goals.use must be inferred; without goals it is ppo-gru")
+        self._check_planner(game)
         imagined = config.imagination
         if config.uses_world_model or imagined.share > 0 or imagined.after > 0:
             raise UserError(
@@ -151,6 +154,25 @@ class PartialHopPlus(EmbeddedPPO):
                 f"strangers need a compiled game whose seats can be renumbered; '{game.name}' is "
                 "none: give --imagination.strangers 0"
             )
+
+    def _check_planner(self, game: Game) -> None:
+        """An error if it cannot plan as it is told to."""
+        config = self.config
+        if config.planner == "none":
+            return
+        if config.plan_while_learning or config.plan_over == "model":
+            raise UserError(
+                f"'{game.name}' as configured does not show players everything: HOP+ plans there "
+                "over states that it imagines, and not while it learns; leave out "
+                "--plan-while-learning and --plan-over"
+            )
+        if not self.shape.hidden:
+            raise UserError(refusal(f"'{game.name}'"))
+
+    @property
+    def play_defaults(self) -> Mapping[str, Any]:
+        """It plans by default where it can."""
+        return self.config.play_defaults if self.shape.hidden else {}
 
     # --- parameters and players ----------------------------------------------------------------
 
@@ -196,7 +218,26 @@ class PartialHopPlus(EmbeddedPPO):
         return super(EmbeddedPPO, self).group(_with_model(state))
 
     def player(self, state: PPOState, seat: int, greedy: bool = False) -> Player:
-        return super(EmbeddedPPO, self).player(_with_model(state), seat, greedy)
+        found = super(EmbeddedPPO, self).player(_with_model(state), seat, greedy)
+        if self.config.planner == "none":
+            return found
+        if not self.shape.hidden:
+            raise UserError(refusal("its game"))
+        assert isinstance(found, PartialPlayer) and found.decoder is not None
+        row = self.seats.index(seat) if self.separate else 0
+        return PartialPlanner(
+            found.actor,
+            found.encoder,
+            found.identity,
+            found.units,
+            found.keep,
+            True,
+            jax.tree.map(lambda x: x[row], state.critic),
+            found.decoder.goals,
+            self.config,
+            self.shape.hidden,
+            self.game_seats - 1,
+        )
 
     def new_player(
         self, actor: Net, identity: Float[Array, "*seat id"], greedy: bool, critic: Net = None
@@ -353,6 +394,15 @@ def _chunks(
     begins, alive = (by_chunk(x[..., None])[..., 0] for x in (first, others.alive))
     nothing = jnp.zeros((chunks.shape[0], goals.memory_size))
     return chunks, ChunkMemory(nothing, begins, alive)
+
+
+def refusal(game: str) -> str:
+    """Why it cannot plan in a game, and what to do."""
+    return (
+        f"a planner must imagine what its seat does not see, and {game} does not say how: a board "
+        "must have no walls (--game.walls 0), other games need Game.hidden; or leave out the "
+        "planner (@planner=none)"
+    )
 
 
 def _with_model(state: PPOState) -> PPOState:

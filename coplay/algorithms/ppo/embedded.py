@@ -9,7 +9,7 @@ One update: embeddings of the rollout by the encoder that acted; the policy lear
 PPO; then encoder and decoder learn from the same rollout.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -50,16 +50,24 @@ class EmbeddedPlayer(Player):
     def act(
         self, game: Game, key: PRNGKeyArray, view: View, memory: Memory
     ) -> tuple[Float[Array, "copy action"], Memory]:
+        embedding, memory = self.embed(view, memory)
+        seen = view.observation
+        logits = self.actor(jnp.concatenate([flatten(seen, self.identity), embedding], axis=-1))
+        if self.greedy:
+            logits = categorical.greedy(logits, seen.legal)
+        return logits, memory
+
+    def embed(
+        self, view: View, memory: Float[Array, "copy units"]
+    ) -> tuple[Float[Array, "copy embedding"], Float[Array, "copy units"]]:
+        """The embedding of the history up to now, and the new memory."""
         first = view.time == 0
         if not self.keep:
             memory = jnp.where(first[:, None], 0.0, memory)
         seen, identity = view.observation, self.identity
         x = inputs(seen, identity, first, view.last_action, view.last_reward, self.keep)
         embedding, new = self.encoder.step(x, memory)
-        logits = self.actor(jnp.concatenate([flatten(seen, identity), embedding], axis=-1))
-        if self.greedy:
-            logits = categorical.greedy(logits, seen.legal)
-        return logits, jnp.where(view.alive[:, None], new, memory)
+        return embedding, jnp.where(view.alive[:, None], new, memory)
 
 
 class Others(NamedTuple):
@@ -101,7 +109,7 @@ class EmbeddedPPO(PPO):
 
     config: EmbeddedPPOConfig = eqx.field(static=True)
 
-    play_fields = ("memory.keep",)
+    play_fields: ClassVar[tuple[str, ...]] = ("memory.keep",)
 
     # --- what a learner built on this one says -------------------------------------------------
 

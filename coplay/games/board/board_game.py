@@ -231,8 +231,8 @@ class BoardGame(Game):
             walls = jnp.broadcast_to(self.maps.walls[state.board], (seats, rows * columns))
         else:
             rows = columns = 2 * config.view + 1
-            players = self._in_window(state.cell[:, None], state.cell[order])
-            things = self._in_window(state.cell[:, None], cells[None, :])
+            players = self.in_window(state.cell[:, None], state.cell[order])
+            things = self.in_window(state.cell[:, None], cells[None, :])
             walls = self._walls_in_window(state)
         spots = np.arange(rows * columns)[:, None]
         player_planes = (players[:, None, :] == spots) & present[order][:, None, :]
@@ -302,7 +302,7 @@ class BoardGame(Game):
         walls = self.maps.free_cells[state.board][last].astype(jnp.int32)
         return jnp.where(there, walls, -1)
 
-    def _in_window(
+    def in_window(
         self, centre: Integer[Array, "seat 1"], cell: Integer[Array, "*seat thing"]
     ) -> Integer[Array, "seat thing"]:
         """Cell numbers inside the window centred on each seat; -1 for what is outside."""

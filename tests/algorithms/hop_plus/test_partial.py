@@ -98,8 +98,6 @@ def test_what_it_cannot_do_is_said_before_the_run() -> None:
     whole = make_game("stag-hunt", height=3, width=3, players=2, stags=1, hares=1)
     assert type(made(whole)) is HopPlus
     assert isinstance(made(whole, views="own"), PartialHopPlus)
-    with pytest.raises(UserError, match="without search"):
-        made(GAME, planner="search")
     for fields, words in (
         ({"imagination.share": 0.2}, "strangers alone"),
         ({"goals.inference": "gru", "imagination.strangers": 0.0}, "own history"),
