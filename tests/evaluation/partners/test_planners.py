@@ -11,7 +11,7 @@ import pytest
 import coplay
 from coplay.algorithms.hop.config import HOPConfig
 from coplay.algorithms.hop.learner import HOP
-from coplay.core.config import to_json, with_fields
+from coplay.core.config import leaves, to_json, with_fields
 from coplay.core.errors import UserError
 from coplay.evaluation.partners.config import PartnersConfig
 from coplay.evaluation.partners.make import make_partners
@@ -76,9 +76,8 @@ def test_a_planner_is_numbers_and_a_configuration(tmp_path: Path) -> None:
 
 def test_planners_of_earlier_packs_are_as_they_were(tmp_path: Path) -> None:
     config = HOPConfig()
-    earlier = {
-        path: value for path, value in ADDED.items() if path.startswith(("belief", "personas"))
-    }
+    mine = {leaf.path for leaf in leaves(config)}
+    earlier = {path: value for path, value in ADDED.items() if path in mine}
     config = with_fields(config, earlier)
     stated = to_json(config)
     for path in earlier:
