@@ -28,7 +28,7 @@ class HiddenStates(eqx.Module):
     """Full states of ONE game copy that agree with the own views of seat 0; callers `vmap`.
 
     Own views must tell what everybody did last. The own view that a state gives after `begin` or
-    `mend` is the one that was seen, bit for bit.
+    `mend` is the one that was seen, bit for bit, but for the order of `indices`.
     """
 
     def begin(self, key: PRNGKeyArray, seen: Observation) -> Imagined:

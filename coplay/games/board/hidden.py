@@ -209,11 +209,13 @@ class HiddenBoard(HiddenStates):
         action: Integer[Array, ""],
         hidden: Bool[Array, " cell"],
     ) -> State:
-        """The state in which a co-player can do this."""
+        """The state in which a co-player can do this; the same one if it is seen."""
         game: Any = self.game
         present = game.present(state)
         gone = ~present[seat] & (action == state.last[seat])
-        stuck = ~gone & ~(present[seat] & game.legal(state)[seat, action])
+        # Who is seen stands where it does: then it is the particle's own cell that is wrong.
+        seen = present[seat] & ~hidden[state.cell[seat]]
+        stuck = ~gone & ~seen & ~(present[seat] & game.legal(state)[seat, action])
         takes = jnp.any(jnp.array(list(self.takes), jnp.int32) == action)
         anew = stuck & ~(takes & present[seat])
         room = hidden & self._leads_on_board[action]
