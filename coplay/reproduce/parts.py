@@ -84,6 +84,7 @@ PARTS = {
         "history fused by policies", "--hypernetwork.memory policies --hypernetwork.window 16"
     ),
     "all": Variant("increments of all layers", "--hypernetwork.layers all"),
+    "wide": Variant("width and units 64", "--hypernetwork.width 64 --hypernetwork.units 64"),
     "anchor": Variant("anchored to the slow copy", "--anchor-weight 0.1"),
     "target": Variant("the slow copy acts", "--hypernetwork.acting target"),
     "perturbed": Variant("5 % of actions by chance", "--perturbation 0.05"),
@@ -247,21 +248,25 @@ SMALL = (
     "--memory.chunk-length 16 --epochs 4 --optimiser.learning-rate 1e-3 "
     "--critic-learning-rate 1e-3"
 )
-SMALL_HYPER = "--hypernetwork.learning-rate 1e-3 --hypernetwork.width 32 --hypernetwork.units 32"
+SMALL_HYPER = "--hypernetwork.learning-rate 1e-3"
 EVERY = tuple(key for key in (*CONTROLS, *PARTS) if key != "blind-input")
-SOME = ("mappo", "ids", "separate", "gru", "told", "hyper", "input", "no-ids", "no-both", "team")
+SOME = (
+    *("mappo", "ids", "separate", "gru", "told"),
+    *("hyper", "input", "no-ids", "no-both", "team", "wide"),
+)
 """What shows the most, where a task costs more."""
 
+HIDDEN_TARGET = PartsTask(
+    "hidden-target",
+    "Parts of HyperMAPPO where only the past tells",
+    f"--game hidden-target --steps 50000 {SMALL}",
+    SMALL_HYPER,
+    16.0,
+    90,
+    EVERY,
+)
 TASKS = (
-    PartsTask(
-        "hidden-target",
-        "Parts of HyperMAPPO where only the past tells",
-        f"--game hidden-target --steps 50000 {SMALL}",
-        SMALL_HYPER,
-        16.0,
-        90,
-        EVERY,
-    ),
+    HIDDEN_TARGET,
     *(
         PartsTask(
             f"dispersion-{players}",

@@ -12,35 +12,29 @@ from coplay.reproduce.experiment import (
     over_runs,
     words,
 )
+from coplay.reproduce.parts import HIDDEN_TARGET
 from coplay.reproduce.self_play import Rows, seeds_of
 
-SMALL = (
-    "--game hidden-target --copies 64 --rollout 16 --steps 50000 --episodes 1000 --seeds 5 "
-    "--network.hidden 32 --memory.chunk-length 16 --epochs 4 --optimiser.learning-rate 1e-3 "
-    "--critic-learning-rate 1e-3"
-)
-HYPER = "--hypernetwork.learning-rate 1e-3 --hypernetwork.width 32 --hypernetwork.units 32"
 LEARNERS = {
-    "mappo": ("MAPPO", f"mappo {SMALL}"),
-    "gru": ("MAPPO with a memory", f"mappo {SMALL} --memory.kind gru --memory.units 32"),
-    "hyper": ("HyperMAPPO", f"hyper-mappo {SMALL} {HYPER}"),
-    "input": ("the context as an input", f"hyper-mappo {SMALL} {HYPER} --hypernetwork.use input"),
+    "mappo": "MAPPO",
+    "gru": "MAPPO with a memory",
+    "hyper": "HyperMAPPO",
+    "input": "the context as an input",
 }
-"""Short name -> label, what to train."""
+"""Short name of a variant of `parts` -> label."""
 
 LENGTH = 16
 """Steps of an episode of hidden-target; a step that is right brings 1."""
 
 
 def training(learner: str) -> Measurement:
-    name = f"hidden-target-{learner}"
-    return Measurement(name, f"train {LEARNERS[learner][1]} --out runs/{name}")
+    return HIDDEN_TARGET.step(learner)
 
 
 def read_contexts(outputs: Mapping[str, Any], rows: Rows) -> Findings:
     made: list[list[Any]] = []
     lines = {}
-    for learner, (label, _) in LEARNERS.items():
+    for learner, label in LEARNERS.items():
         seeds = seeds_of(outputs[training(learner).name])
         shares = [seed["team_mean"] / LENGTH for seed in seeds]
         made.append([label, over_runs(shares), f"{min(shares):.3f}"])

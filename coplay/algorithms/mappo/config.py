@@ -130,7 +130,7 @@ class HypernetworkConfig(Config):
     """Numbers of a context."""
     accumulation: Share = 0.0
     """rho: contexts are c = rho c_before + z within an episode; 1 adds up all increments so far."""
-    width: PositiveInt = 64
+    width: PositiveInt = 32
     """Width of the encoder and of the attention."""
     attention: Annotated[Literal["plain", "transformer"], only_if(".context", "team", "slow")] = (
         "plain"
@@ -143,7 +143,7 @@ class HypernetworkConfig(Config):
     """The hypernetwork's own memory: a gated recurrent unit, a long short-term memory, simply what
     was known in the last steps, or that fused: the nearer the policy of a past step to the last
     one, the more the step counts."""
-    units: Annotated[PositiveInt, only_if(".memory", "gru", "lstm")] = 64
+    units: Annotated[PositiveInt, only_if(".memory", "gru", "lstm")] = 32
     """Width of that memory."""
     window: Annotated[PositiveInt, only_if(".memory", "window", "policies")] = 3
     """Steps that memory=window or policies holds, the present one among them."""
