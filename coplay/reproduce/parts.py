@@ -46,16 +46,15 @@ class Variant:
     before: str = ""
 
 
+GRU = "--memory.kind gru --memory.units {units}"
 CONTROLS = {
     "mappo": Variant(MAPPO, base=""),
     "ids": Variant("MAPPO with numbers", "--parameters shared+id", MAPPO),
     "separate": Variant("MAPPO, separate networks", "--parameters separate", MAPPO),
     "kl": Variant("MAPPO held to KL", "--align-weight 0.05", MAPPO),
-    "gru": Variant("recurrent MAPPO", "--memory.kind gru --memory.units 32", MAPPO),
+    "gru": Variant("recurrent MAPPO", GRU, MAPPO),
     "told": Variant(
-        "recurrent MAPPO that is told action and reward",
-        "--memory.kind gru --memory.units 32 --memory.told",
-        MAPPO,
+        "recurrent MAPPO that is told action and reward", f"{GRU} --memory.told", MAPPO
     ),
 }
 """Short name -> MAPPO with another part."""
@@ -102,16 +101,19 @@ class PartsTask:
     """A game and its settings.
 
     common: options of all; hyper: of HyperMAPPO's runs besides. best: the reward per episode whose
-    score is 1. minutes: of all variants on two cores.
+    score is 1; None: the score is the share of battles won. minutes: of all variants on two cores.
+    units: width of MAPPO's memory. seeds: how many; `common` says so, too.
     """
 
     name: str
     title: str
     common: str
     hyper: str
-    best: float
+    best: float | None
     minutes: float
     variants: tuple[str, ...]
+    units: int = 32
+    seeds: int = 5
 
     def step(self, key: str) -> Measurement:
         """The training of a variant."""
@@ -119,7 +121,8 @@ class PartsTask:
         player = "mappo" if key in CONTROLS else "hyper-mappo"
         hyper = "" if key in CONTROLS else self.hyper
         warm = f"--warm-start runs/{self.name}-{variant.before}" if variant.before else ""
-        line = f"train {player} {self.common} {hyper} {variant.fields} {warm}"
+        fields = variant.fields.format(units=self.units)
+        line = f"train {player} {self.common} {hyper} {fields} {warm}"
         name = f"{self.name}-{key}"
         return Measurement(name, f"{' '.join(line.split())} --out runs/{name}")
 
@@ -128,17 +131,23 @@ class PartsTask:
             f"hyper-parts-{self.name}",
             self.title,
             f"What does each part of HyperMAPPO bring on {self.name}?",
-            "training seeds 0 to 4",
+            f"training seeds 0 to {self.seeds - 1}",
             self.minutes,
             tuple(self.step(key) for key in self.variants),
             self.read,
         )
 
+    def score(self, seed: Mapping[str, Any]) -> float:
+        """That of a seed's final evaluation."""
+        if self.best is None:
+            return float(seed["scores"]["won"])
+        return float(seed["team_mean"]) / self.best
+
     def read(self, outputs: Mapping[str, Any], rows: Rows) -> Findings:
         """A row for each variant."""
         known = {key: (CONTROLS | PARTS)[key] for key in self.variants if key != "alone"}
         shares = {
-            one.label: [x["team_mean"] / self.best for x in seeds_of(outputs[f"{self.name}-{key}"])]
+            one.label: [self.score(x) for x in seeds_of(outputs[f"{self.name}-{key}"])]
             for key, one in known.items()
         }
         sizes = {
@@ -265,6 +274,8 @@ HIDDEN_TARGET = PartsTask(
     90,
     EVERY,
 )
+BATTLE = "--game.dead stay --episodes 1000 --no-pictures"
+SIX = ("mappo", "ids", "gru", "hyper", "input", "no-both")
 TASKS = (
     HIDDEN_TARGET,
     *(
@@ -290,6 +301,36 @@ TASKS = (
         1.0,
         60,
         SOME,
+    ),
+    PartsTask(
+        "3m",
+        "Parts of HyperMAPPO in SMAX's battle 3m",
+        f"--game smax:3m {BATTLE} --steps 2000000 --seeds 5",
+        "",
+        None,
+        60,
+        SIX,
+        units=64,
+    ),
+    PartsTask(
+        "3s5z",
+        "HyperMAPPO in SMAX's battle 3s5z",
+        f"--game smax:3s5z {BATTLE} --steps 2000000 --seeds 3",
+        "",
+        None,
+        40,
+        ("mappo", "hyper"),
+        seeds=3,
+    ),
+    PartsTask(
+        "smaclite-2s3z",
+        "HyperMAPPO in SMAClite's battle 2s3z",
+        "--game smaclite:2s3z --copies 8 --rollout 200 --steps 300000 --episodes 320 --no-pictures",
+        "",
+        None,
+        120,
+        ("mappo", "hyper"),
+        seeds=3,
     ),
 )
 
