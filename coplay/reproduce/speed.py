@@ -9,6 +9,17 @@ from coplay.reproduce.self_play import Rows
 
 BENCH = Measurement("bench", "bench --boards 4 --repeats 3 --no-pettingzoo")
 PEERS = Measurement("peers", "bench peers --repeats 3")
+PLAIN, MIRROR, MCTX = "a plain script in JAX", "JaxMARL's script, mirrored", "a plain mctx program"
+PAIRS = (
+    ("PPO on 4x4", PLAIN),
+    ("PPO on 8x8", PLAIN),
+    ("PPO on simple_spread", MIRROR),
+    ("MAPPO with a GRU on simple_spread", MIRROR),
+    ("MAPPO with a GRU on SMAX 3m", MIRROR),
+    ("search, 256 trees of 32", MCTX),
+    ("search, 256 trees of 200", MCTX),
+)
+"""What each row of `coplay bench peers` is, in a few words, and what stands beside it."""
 
 STEPPING = Measurement(
     "stepping",
@@ -76,7 +87,10 @@ def read_speed(outputs: Mapping[str, Any], rows: Rows) -> Findings:
         "script in JAX.",
         [
             [f"PPO on {training[1]}: game steps per second in training", training[3]],
-            ["PPO on 4x4: times as fast as a plain script in JAX", ratio_words(beside[0])],
+            *(
+                [f"{what}: times as fast as {other}", ratio_words(row)]
+                for (what, other), row in zip(PAIRS, beside, strict=True)
+            ),
         ],
         {
             MAIN: {
