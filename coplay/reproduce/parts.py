@@ -249,7 +249,7 @@ def answer(
 
 
 def _listed(labels: list[str]) -> str:
-    return ", ".join(labels) or "none"
+    return "; ".join(labels) or "none"  # labels may have commas
 
 
 SMALL = (
