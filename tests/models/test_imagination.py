@@ -64,8 +64,9 @@ def imagined(
         stranger = jnp.full((steps + 1, copies, 2, 2), code)
         starts = Start(state, memory, stranger if later is None else stranger.at[1:].set(later))
         if stays is not None:
-            nothing = no_correction((steps + 1, copies, 2, GAME.actions))
-            tilt = jnp.zeros_like(nothing.taken).at[..., STAY].set(stays)
+            shape = (steps + 1, copies, 2, GAME.actions)
+            nothing = no_correction(shape)
+            tilt = jnp.zeros(shape).at[..., STAY].set(stays)
             starts = starts._replace(acted=nothing, tilt=tilt)
         imaginer = Imaginer(
             game=GAME,

@@ -25,7 +25,7 @@ from coplay.core.group import Group
 from coplay.core.player import SEATS
 from coplay.games.registry import make_game
 from coplay.matches.rollout import new_table, rollout
-from coplay.models.correction import Correction
+from coplay.models.correction import no_correction
 from coplay.models.goal_codes import new_goal_model
 from coplay.models.goal_inference import Code
 from coplay.nn import categorical
@@ -104,7 +104,7 @@ def test_what_is_known_when_the_next_episode_begins(fields: dict[str, Any]) -> N
         goals=jnp.log(jnp.array([[[1.0, 0.01, 0.01]] * 2] * 2)),
         z=jnp.zeros((2, 2, 2)),
         episodes=jnp.zeros((2, 2, 3)) if config.inter else None,
-        acted=Correction(*jnp.ones((3, 2, 2, game.actions))),
+        acted=no_correction((2, 2, game.actions)),
     )
     new = between_episodes(goals, config, memory, jnp.array([True, False]))
     # The episode goes on in the second copy; corrections are kept in any case.
