@@ -21,7 +21,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from coplay.models.personas import AVOIDED, PREFERRED
 from coplay.nn import categorical
 
-PRIOR = 4.0
+PRIOR = 2.0
 """For how many steps counts that the model is right (k)."""
 MEMORIES = (20.0, 500.0)
 """At most so many steps count in each of the counts, those that are long ago less and less."""
@@ -101,21 +101,24 @@ def sample_groups(
     key: PRNGKeyArray, shape: tuple[int, int], players: int, actions: int
 ) -> tuple[Float[Array, "time copy player action"], Correction]:
     """What unknown players add to the logits of the model, to imagine games with, and what is known
-    of it. Half of the groups add nothing; else each player prefers a quarter of the actions and
-    avoids a quarter, in half of these groups all players the same, and in half of them players
-    never do what they avoid. Half of the groups have never been met; of the others many or few
-    steps are known."""
+    of it. A quarter of the groups add nothing; else each player prefers a quarter of the actions
+    and avoids a quarter, or half of them, in half of these groups all players the same, and in half
+    of them players never do what they avoid. Half of the groups have never been met; of the others
+    many or few steps are known."""
     group_key, kind_key = jax.random.split(key)
     number = math.prod(shape)
-    group = jax.random.uniform(group_key, (4 * number,)).reshape(4, *shape, 1, 1)
-    kind = jax.random.randint(kind_key, (number * players * actions,), 0, 4)
+    tilted, alike, never, many, met, length = jax.random.uniform(group_key, (6 * number,)).reshape(
+        6, *shape, 1, 1
+    )
+    kind = jax.random.uniform(kind_key, (number * players * actions,))
     kind = kind.reshape(*shape, players, actions)
-    kind = jnp.where(group[0] < 0.25, kind[:, :, :1], kind)
-    avoided = jnp.where(group[3] < 0.5, -LIMIT, -AVOIDED)
-    tilt = jnp.where(kind == 0, avoided, jnp.where(kind == 1, PREFERRED, 0.0))
-    tilt = jnp.where(group[0] < 0.5, tilt, 0.0)
+    kind = jnp.where(alike < 0.5, kind[:, :, :1], kind)
+    avoided = kind < jnp.where(many < 0.5, 0.5, 0.25)
+    depth = jnp.where(never < 0.5, LIMIT, AVOIDED)
+    tilt = jnp.where(avoided, -depth, jnp.where(kind > 0.75, PREFERRED, 0.0))
+    tilt = jnp.where(tilted < 0.75, tilt, 0.0)
     # As often between 1 and 2 steps as between 100 and 200.
-    met = jnp.where(group[1] < 0.5, MEMORIES[-1] ** group[2], 0.0) * jnp.ones_like(tilt)
-    steps = jnp.minimum(met[..., None, :], jnp.array(MEMORIES)[:, None])
+    known = jnp.where(met < 0.5, MEMORIES[-1] ** length, 0.0) * jnp.ones_like(tilt)
+    steps = jnp.minimum(known[..., None, :], jnp.array(MEMORIES)[:, None])
     taken = steps / actions * jnp.exp(tilt)[..., None, :]
     return tilt, Correction(taken, steps / actions, steps, jnp.full(tilt.shape[:-1], LEAD))

@@ -210,6 +210,20 @@ def test_learning_begins_with_the_policy_that_acted(played: Any) -> None:
 
 
 @pytest.mark.slow
+def test_the_horizon_is_an_end_as_for_a_planner(played: Any) -> None:
+    """What was seen at the horizon is worth nothing: learning is the same whatever it was."""
+    _, learner, state, _, data = played
+    assert data.own.truncated.any()
+    final = jax.tree.map(jnp.ones_like, data.own.final)
+    other = data._replace(own=data.own._replace(final=final))
+    update = jax.jit(learner.update)
+    (one, _), (same, _) = (
+        update(jax.random.key(1), state, x, jnp.float32(0)) for x in (data, other)
+    )
+    jax.tree.map(np.testing.assert_array_equal, one.policy, same.policy)
+
+
+@pytest.mark.slow
 def test_the_best_possible_prediction_is_of_the_policies_that_acted(played: Any) -> None:
     _, learner, state, (trajectory, _), observed = played
     found = jax.jit(lambda s, w: learner._prediction_metrics(s, w))(
