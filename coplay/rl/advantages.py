@@ -46,6 +46,15 @@ def gae(
     return advantages
 
 
+def ending_at_horizon(trajectory: Trajectory) -> Trajectory:
+    """The same with the horizon as an end like any other. For players that plan until then: what
+    would come after it is never received."""
+    return trajectory._replace(
+        terminated=trajectory.terminated | trajectory.truncated,
+        truncated=jnp.zeros_like(trajectory.truncated),
+    )
+
+
 def trajectory_gae(
     trajectory: Trajectory,
     value: Float[Array, "time copy seat"],

@@ -3,10 +3,13 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from coplay.models.correction import (
+    CHANGE,
+    LEAD,
     LIMIT,
-    MOST,
+    MEMORIES,
     PRIOR,
     Correction,
     correction,
@@ -50,45 +53,89 @@ def test_what_a_player_never_does_and_does_too_often_is_corrected() -> None:
     assert found[3] < -1.5
 
 
-def test_an_action_never_taken_is_expected_less_by_the_dirichlet_rule() -> None:
-    """By hand: the rate after n steps without it is k / (n + k), whatever was predicted."""
-    known = no_correction((1, 2))
-    for steps in range(1, 9):
-        predicted = jnp.log(jnp.array([[0.9, 0.1]]))
-        predicted = categorical.log_policy(predicted + correction(known), jnp.ones((1, 2), bool))
-        known = with_action(
-            known, jnp.array([0]), predicted, jnp.ones((1, 2), bool), jnp.ones(1, bool)
+def by_hand(actions: list[int], given: np.ndarray) -> np.ndarray:
+    """The corrections after these actions of two, all of them legal, by plain Python. given: what
+    the model gives to both."""
+    memories = [{"taken": np.zeros(2), "predicted": np.zeros(2), "steps": 0.0} for _ in MEMORIES]
+    weight, rates = np.array([1.0, np.exp(-LEAD)]), np.ones((2, 2))
+    weight /= weight.sum()
+    for action in actions:
+        rate = weight @ rates
+        corrected = given * rate / np.sum(given * rate)
+        by_count = given * rates / np.sum(given * rates, axis=1, keepdims=True)
+        weight = weight * by_count[:, action]
+        weight = (1 - CHANGE) * weight / weight.sum() + CHANGE * weight[::-1] / weight.sum()
+        for number, (most, memory) in enumerate(zip(MEMORIES, memories, strict=True)):
+            memory["taken"] = memory["taken"] + (np.arange(2) == action)
+            memory["predicted"] = memory["predicted"] + corrected / rate
+            memory["steps"] += 1
+            fade = min(1.0, most / memory["steps"])
+            memories[number] = {name: fade * value for name, value in memory.items()}
+        rates = np.array(
+            [
+                (x["taken"] * x["steps"] / x["predicted"] + PRIOR) / (x["steps"] + PRIOR)
+                for x in memories
+            ]
         )
-        np.testing.assert_allclose(
-            correction(known)[0, 1], np.log(PRIOR / (steps + PRIOR)), rtol=1e-5
-        )
+    return np.log(weight @ rates)
+
+
+@pytest.mark.parametrize("actions", [[0] * 30, [0] * 30 + [1] * 3, [1, 0, 0, 1]])
+def test_corrections_equal_plain_python(actions: list[int]) -> None:
+    given = np.array([0.8, 0.2])
+    known, both = no_correction((1, 2)), jnp.ones((1, 2), bool)
+    for action in actions:
+        predicted = categorical.log_policy(jnp.log(given) + correction(known), both)
+        known = with_action(known, jnp.array([action]), predicted, both, jnp.ones(1, bool))
+    np.testing.assert_allclose(correction(known)[0], by_hand(actions, given), rtol=1e-3)
+
+
+def test_what_a_player_never_did_is_soon_expected_when_it_changes() -> None:
+    given, both = jnp.log(jnp.array([[0.5, 0.5]])), jnp.ones((1, 2), bool)
+
+    def seen(known: Correction, action: int, steps: int) -> Correction:
+        for _ in range(steps):
+            predicted = categorical.log_policy(given + correction(known), both)
+            known = step(known, jnp.array([action]), predicted, both, jnp.ones(1, bool))
+        return known
+
+    step = jax.jit(with_action)
+    known = seen(no_correction((1, 2)), 0, 300)
+    assert correction(known)[0, 1] < np.log(0.02)
+    known = seen(known, 1, 5)
+    expected = categorical.log_policy(given + correction(known), both)
+    assert np.exp(expected[0, 1]) > 0.2
 
 
 def test_steps_that_do_not_count_and_actions_that_are_not_legal_change_nothing() -> None:
-    start = Correction(*(jnp.full((1, 2), x) for x in (1.0, 2.0, 3.0)))
+    counts = (jnp.full((1, 2, 2), x) for x in (1.0, 2.0, 3.0))
+    start = Correction(*counts, jnp.zeros(1))
     legal = jnp.array([[True, False]])
     gone = with_action(start, jnp.array([0]), jnp.zeros((1, 2)), legal, jnp.zeros(1, bool))
     jax.tree.map(np.testing.assert_array_equal, gone, start)
     new = with_action(start, jnp.array([0]), jnp.zeros((1, 2)), legal, jnp.ones(1, bool))
-    assert new.taken[0, 0] == 2 and new.taken[0, 1] == 1 and new.predicted[0, 1] == 2
+    assert (new.taken[..., 0] == 2).all() and (new.taken[..., 1] == 1).all()
+    assert (new.predicted[..., 1] == 2).all()
 
 
-def test_no_more_than_so_many_steps_count_and_corrections_are_limited() -> None:
-    known = played(np.array([0.0, 0.0, 0.0, -9.0]), 300)
-    assert np.max(known.steps) <= MOST + 1e-3
-    assert np.abs(correction(known)).max() <= LIMIT
+def test_corrections_are_limited() -> None:
+    seldom = Correction(*(jnp.full((2, 1), x) for x in (9.0, 1e-5, 500.0)), jnp.zeros(()))
+    assert correction(seldom) == LIMIT
 
 
 def test_imagined_players_are_known_as_they_are_or_not_at_all() -> None:
     tilt, known = sample_groups(jax.random.key(0), (40, 50), 3, ACTIONS)
     found = np.asarray(correction(known))
-    met = np.asarray(known.steps[..., 0]) > 0
-    assert 0.4 < met.mean() < 0.6 and not found[~met].any()
-    often = np.asarray(known.steps[..., 0]) > 0.9 * MOST
+    steps = np.asarray(known.steps[..., -1, 0])
+    met = steps > 0
+    assert 0.4 < met.mean() < 0.6
+    np.testing.assert_allclose(found[~met], 0.0, atol=1e-6)
+    often = steps > 0.5 * MEMORIES[-1]
     rate = np.exp(np.asarray(tilt))[often]
-    np.testing.assert_allclose(np.exp(found[often]), rate, atol=0.35)
+    np.testing.assert_allclose(np.exp(found[often]), rate, atol=0.15)
+    assert 0.4 < (steps[met] < MEMORIES[-1] ** 0.5).mean() < 0.6
     plain = ~np.asarray(tilt).any(axis=(-1, -2))
-    assert 0.45 < plain.mean() < 0.6
+    assert 0.2 < plain.mean() < 0.35
     same = (np.asarray(tilt) == np.asarray(tilt)[:, :, :1]).all(axis=(-1, -2)) & ~plain
     assert 0.4 < same.sum() / (~plain).sum() < 0.6
 

@@ -127,7 +127,9 @@ class Imagination(NamedTuple):
         tilt, acted = None, here.acted
         if acted is not None:
             tilt, met = sample_groups(tilt_key, shape, seats - 1, new.game.actions)
-            acted = jax.tree.map(lambda x, y: jnp.where(strangers[:, None, None], x, y), met, acted)
+            acted = jax.tree.map(
+                lambda x, y: jnp.where(strangers.reshape(-1, *[1] * (x.ndim - 2)), x, y), met, acted
+            )
         return Start(
             state=at,
             memory=memory,

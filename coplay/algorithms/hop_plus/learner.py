@@ -50,6 +50,7 @@ from coplay.models.goal_codes import (
 from coplay.models.imagination import ImaginedRollout
 from coplay.models.opponent_model import accuracy
 from coplay.models.world_model import WorldModel, new_world_model, refuse_unseen
+from coplay.rl.advantages import ending_at_horizon
 from coplay.rl.parameter_sets import SetLearner, in_order_of_streams
 
 MEASURED = 64  # game copies in which predictions of actions are measured
@@ -424,7 +425,7 @@ class HopPlus(SetLearner):
         """PPO on real and imagined steps together; rewards, returns and, once there are imagined
         steps, losses of both apart."""
         ppo, real = self._ppo, own.alive.shape[1]
-        both = own if imagined is None else _joined(own, imagined)
+        both = ending_at_horizon(own if imagined is None else _joined(own, imagined))
         arranged, both, place = in_order_of_streams(ppo, state, both, streams)
         learning, batch = ppo.prepare(arranged, both)
         new, metrics = ppo.improve(key, state, learning, batch, progress)

@@ -47,6 +47,7 @@ from coplay.models.goal_codes import GoalModel, check_content, new_goal_model
 from coplay.models.goal_inference import ChunkMemory, Prototypes
 from coplay.nn import categorical
 from coplay.rl import parameter_sets as sets
+from coplay.rl.advantages import ending_at_horizon
 from coplay.rl.optimisers import make_transform
 
 
@@ -305,7 +306,8 @@ class PartialHopPlus(EmbeddedPPO):
         return new, {name: value[place] for name, value in (metrics | fits).items()}
 
     def prepare(self, state: PPOState, trajectory: Any) -> tuple[PPOState, PPOBatch]:
-        own = trajectory.own._replace(episode_reward=None, episode_steps=None, meeting_over=None)
+        own = ending_at_horizon(trajectory.own)
+        own = own._replace(episode_reward=None, episode_steps=None, meeting_over=None)
         own = own._replace(stream=None)
         return super(EmbeddedPPO, self).prepare(state, own)
 

@@ -25,7 +25,7 @@ from coplay.core.group import Group
 from coplay.core.player import SEATS
 from coplay.games.registry import make_game
 from coplay.matches.rollout import new_table, rollout
-from coplay.models.correction import Correction
+from coplay.models.correction import no_correction
 from coplay.models.goal_codes import new_goal_model
 from coplay.models.goal_inference import Code
 from coplay.nn import categorical
@@ -104,7 +104,7 @@ def test_what_is_known_when_the_next_episode_begins(fields: dict[str, Any]) -> N
         goals=jnp.log(jnp.array([[[1.0, 0.01, 0.01]] * 2] * 2)),
         z=jnp.zeros((2, 2, 2)),
         episodes=jnp.zeros((2, 2, 3)) if config.inter else None,
-        acted=Correction(*jnp.ones((3, 2, 2, game.actions))),
+        acted=no_correction((2, 2, game.actions)),
     )
     new = between_episodes(goals, config, memory, jnp.array([True, False]))
     # The episode goes on in the second copy; corrections are kept in any case.
@@ -207,6 +207,20 @@ def test_learning_begins_with_the_policy_that_acted(played: Any) -> None:
     shifted = jax.tree.map(lambda x: x + 0.5, data.known)
     known = data.known._replace(z=shifted.z)
     assert float(jnp.max(ratio(state, data._replace(known=known)))) > 1e-4
+
+
+@pytest.mark.slow
+def test_the_horizon_is_an_end_as_for_a_planner(played: Any) -> None:
+    """What was seen at the horizon is worth nothing: learning is the same whatever it was."""
+    _, learner, state, _, data = played
+    assert data.own.truncated.any()
+    final = jax.tree.map(jnp.ones_like, data.own.final)
+    other = data._replace(own=data.own._replace(final=final))
+    update = jax.jit(learner.update)
+    (one, _), (same, _) = (
+        update(jax.random.key(1), state, x, jnp.float32(0)) for x in (data, other)
+    )
+    jax.tree.map(np.testing.assert_array_equal, one.policy, same.policy)
 
 
 @pytest.mark.slow
