@@ -191,7 +191,7 @@ HUNT = Meetings(
     "Stag Hunt",
     "--game stag-hunt",
     "--rules 12 --rewards 14 --diverse 10 --planners 2",
-    6000,
+    8000,
 )
 HUNTERS = {
     "hop": Player("HOP", "runs/hop-s{}", tuple(hop(seed) for seed in SEEDS)),
@@ -214,7 +214,7 @@ DRIFT = Meetings(
     "Snowdrift",
     "--game snowdrift --game.height 6 --game.width 6 --game.horizon 25",
     "--rules 12 --rewards 14 --diverse 10 --planners 2",
-    8000,
+    8500,
 )
 DRIFTERS = {
     player: Player(
