@@ -4,7 +4,7 @@ All programs run by turns in one process. Ratios are of the same turn; the media
 shown with its range, so that other work on the machine does not count.
 
 python benchmarks/hyper_cost.py --turns 7
-python benchmarks/hyper_cost.py --rows "width 32" --set hypernetwork.width=32 hypernetwork.units=32
+python benchmarks/hyper_cost.py --rows "width 64" --set hypernetwork.width=64 hypernetwork.units=64
 """
 
 import argparse

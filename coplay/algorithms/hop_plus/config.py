@@ -56,7 +56,8 @@ class GoalsConfig(GoalModelConfig):
 
 @dataclass(frozen=True)
 class HopPlusBeliefConfig(Config):
-    """What is kept of co-players from earlier episodes, if goals are prototypes."""
+    """What is kept of co-players from earlier episodes, if goals are prototypes; only in games that
+    show players everything."""
 
     inter: bool = True
     """Carry beliefs about co-players from episode to episode. While learning, imagined strangers
