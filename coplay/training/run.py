@@ -410,15 +410,21 @@ def load_learner(entry: str) -> tuple[Learner, Any]:
 
 
 def _player(opened: RunEntry, game: Game, seat: int, greedy: bool) -> Player:
-    learner, state, seat = _of_seat(opened, game, seat)
-    return learner.valued(learner.player(state, seat, greedy), state, seat)
+    learner, state, seat = _of_seat(opened, game, seat, frozen=True)
+    player, shape = learner.player(state, seat, greedy), learner.shape  # type: ignore[attr-defined]
+    if shape.global_state != view_shape(game).global_state:
+        return player  # its critic knows states of another number of seats
+    return learner.valued(player, state, seat)
 
 
-def _of_seat(opened: RunEntry, game: Game, seat: int) -> tuple[Learner, Any, int]:
+def _of_seat(
+    opened: RunEntry, game: Game, seat: int, frozen: bool = False
+) -> tuple[Learner, Any, int]:
+    """frozen: it plays and does not learn."""
     entry = opened.text
     seat = seat if opened.seat is None else opened.seat
     learner, state = opened.run.learner(seat, opened.seed)
-    shape = _shape_there(entry, opened.run.config, opened.run.game, game)
+    shape = _shape_there(opened, game, frozen)
     settable = play_fields(learner)
     for option in opened.fields:
         if option.partition("=")[0].replace("-", "_") not in settable:
@@ -457,14 +463,18 @@ def learner_shapes(learner: Learner, config: TrainConfig, game: Game) -> Any:
     return jax.tree.map(lambda x: jax.ShapeDtypeStruct((config.run.seeds, *x.shape), x.dtype), one)
 
 
-def _shape_there(entry: str, config: TrainConfig, own: Game, game: Game) -> ViewShape:
-    """The shape of ego views in the game to be played: what a frozen player is shown must be of the
-    shapes that it was trained on."""
-    mine, theirs = view_shape(own), view_shape(game)
-    if config.game_name == game.name and dataclasses.replace(mine, hidden=theirs.hidden) == theirs:
-        return theirs
+def _shape_there(opened: RunEntry, game: Game, frozen: bool) -> ViewShape:
+    """The shape of ego views in the game to be played: what a player is shown must be of the shapes
+    that it was trained on. The state that a critic sees alone may be another one for those that are
+    frozen, as in a team of another size."""
+    config = opened.run.config
+    mine, theirs = view_shape(opened.run.game), view_shape(game)
+    there = dataclasses.replace(mine, hidden=theirs.hidden)
+    critic = mine.global_state if frozen else theirs.global_state
+    if config.game_name == game.name and there == dataclasses.replace(theirs, global_state=critic):
+        return there
     raise UserError(
-        f"'{entry}' was trained on a different game: {config.game_name} with {_words(mine)}; "
+        f"'{opened.text}' was trained on a different game: {config.game_name} with {_words(mine)}; "
         f"this is {game.name} with {_words(theirs)}"
     )
 

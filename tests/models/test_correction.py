@@ -56,7 +56,7 @@ def test_what_a_player_never_does_and_does_too_often_is_corrected() -> None:
 def by_hand(actions: list[int], given: np.ndarray) -> np.ndarray:
     """The corrections after these actions of two, all of them legal, by plain Python. given: what
     the model gives to both."""
-    memories = [{"taken": np.zeros(2), "predicted": np.zeros(2), "steps": 0.0} for _ in MEMORIES]
+    memories = [(np.zeros(2), np.zeros(2), 0.0) for _ in MEMORIES]
     weight, rates = np.array([1.0, np.exp(-LEAD)]), np.ones((2, 2))
     weight /= weight.sum()
     for action in actions:
@@ -66,16 +66,12 @@ def by_hand(actions: list[int], given: np.ndarray) -> np.ndarray:
         weight = weight * by_count[:, action]
         weight = (1 - CHANGE) * weight / weight.sum() + CHANGE * weight[::-1] / weight.sum()
         for number, (most, memory) in enumerate(zip(MEMORIES, memories, strict=True)):
-            memory["taken"] = memory["taken"] + (np.arange(2) == action)
-            memory["predicted"] = memory["predicted"] + corrected / rate
-            memory["steps"] += 1
-            fade = min(1.0, most / memory["steps"])
-            memories[number] = {name: fade * value for name, value in memory.items()}
+            taken, predicted, steps = memory
+            fade = min(1.0, most / (steps + 1))
+            taken = fade * (taken + (np.arange(2) == action))
+            memories[number] = taken, fade * (predicted + corrected / rate), fade * (steps + 1)
         rates = np.array(
-            [
-                (x["taken"] * x["steps"] / x["predicted"] + PRIOR) / (x["steps"] + PRIOR)
-                for x in memories
-            ]
+            [(m * n / predicted + PRIOR) / (n + PRIOR) for m, predicted, n in memories]
         )
     return np.log(weight @ rates)
 
@@ -108,8 +104,8 @@ def test_what_a_player_never_did_is_soon_expected_when_it_changes() -> None:
 
 
 def test_steps_that_do_not_count_and_actions_that_are_not_legal_change_nothing() -> None:
-    counts = (jnp.full((1, 2, 2), x) for x in (1.0, 2.0, 3.0))
-    start = Correction(*counts, jnp.zeros(1))
+    taken, predicted, steps = (jnp.full((1, 2, 2), x) for x in (1.0, 2.0, 3.0))
+    start = Correction(taken, predicted, steps, jnp.zeros(1))
     legal = jnp.array([[True, False]])
     gone = with_action(start, jnp.array([0]), jnp.zeros((1, 2)), legal, jnp.zeros(1, bool))
     jax.tree.map(np.testing.assert_array_equal, gone, start)
@@ -119,7 +115,8 @@ def test_steps_that_do_not_count_and_actions_that_are_not_legal_change_nothing()
 
 
 def test_corrections_are_limited() -> None:
-    seldom = Correction(*(jnp.full((2, 1), x) for x in (9.0, 1e-5, 500.0)), jnp.zeros(()))
+    taken, predicted, steps = (jnp.full((2, 1), x) for x in (9.0, 1e-5, 500.0))
+    seldom = Correction(taken, predicted, steps, jnp.zeros(()))
     assert correction(seldom) == LIMIT
 
 

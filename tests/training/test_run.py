@@ -13,7 +13,7 @@ from coplay.cli.main import run as cli
 from coplay.core import loading
 from coplay.games.registry import GAMES
 from coplay.reports.results import print_summary
-from coplay.training.run import Run, RunFolder, load_players, open_entry
+from coplay.training.run import Run, RunFolder, load_players, load_seat, open_entry
 
 OWN = """
 from dataclasses import dataclass
@@ -140,3 +140,20 @@ def test_a_run_is_no_reason_to_import_something(
     assert "own-of-test" not in GAMES
     assert cli(["list", str(trained.parent), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["game"] == "own-of-test"
+
+
+@pytest.mark.slow
+def test_a_player_sits_in_a_team_of_another_size(tmp_path: Path) -> None:
+    """Views of a fixed size are enough; what MAPPO's critic saw of its own team is not needed."""
+    out = tmp_path / "four"
+    words = f"train mappo --game dispersion --game.nearest 2 --steps 32 {SMALL} --no-pictures"
+    assert cli([*words.split(), "--memory.chunk-length", "4", "--out", str(out)]) == 0
+    for players in (2, 6):
+        game = coplay.make_game("dispersion", nearest=2, players=players)
+        seating = [f"{out}@seat={seat % 4}" for seat in range(players)]
+        assert len(coplay.play(game, seating, episodes=4)["seats"]) == players
+        assert len(list(coplay.episodes(game, seating))) > 1
+    with pytest.raises(coplay.UserError, match="different game"):
+        coplay.play(coplay.make_game("dispersion", nearest=3), [f"{out}@seat=0"] * 4, episodes=4)
+    with pytest.raises(coplay.UserError, match="different game"):
+        load_seat(f"{out}@seat=0", coplay.make_game("dispersion", nearest=2, players=2), 0)

@@ -306,9 +306,8 @@ class PartialHopPlus(EmbeddedPPO):
         return new, {name: value[place] for name, value in (metrics | fits).items()}
 
     def prepare(self, state: PPOState, trajectory: Any) -> tuple[PPOState, PPOBatch]:
-        own = ending_at_horizon(trajectory.own)
-        own = own._replace(episode_reward=None, episode_steps=None, meeting_over=None)
-        own = own._replace(stream=None)
+        own = trajectory.own._replace(episode_reward=None, episode_steps=None, meeting_over=None)
+        own = ending_at_horizon(own._replace(stream=None))
         return super(EmbeddedPPO, self).prepare(state, own)
 
     def _views(self, others: SeenOthers) -> Observation:
