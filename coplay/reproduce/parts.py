@@ -334,8 +334,14 @@ TASKS = (
     ),
 )
 
-ZERO_SHOT, SIZES, SEEDS = ("mappo", "no-ids", "blind-input"), (2, 3, 4, 6, 8), 3
-"""Whose agents are alike but for what they saw; sizes of teams; training seeds that play."""
+ZERO_SHOT = {
+    "mappo": MAPPO,
+    "no-ids": f"{HYPER}, no numbers",
+    "blind-input": "the context as an input, no numbers",
+}
+"""Variants whose agents are alike but for what they saw."""
+SIZES, SEEDS = (2, 3, 4, 6, 8), 3
+"""Sizes of teams; training seeds that play."""
 
 FOUR = next(task for task in TASKS if task.name == "dispersion-4")
 
@@ -352,7 +358,7 @@ def other_size(key: str, seed: int, players: int) -> Measurement:
 
 
 def read_sizes(outputs: Mapping[str, Any], rows: Rows) -> Findings:
-    labels = [(CONTROLS | PARTS)[key].label for key in ZERO_SHOT]
+    labels = list(ZERO_SHOT.values())
     made: list[list[Any]] = [
         [
             str(players),
