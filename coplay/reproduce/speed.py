@@ -14,8 +14,8 @@ PAIRS = (
     ("PPO on 4x4", PLAIN),
     ("PPO on 8x8", PLAIN),
     ("PPO on simple_spread", MIRROR),
-    ("MAPPO with a GRU on simple_spread", MIRROR),
-    ("MAPPO with a GRU on SMAX 3m", MIRROR),
+    ("MAPPO-GRU on simple_spread", MIRROR),
+    ("MAPPO-GRU on SMAX 3m", MIRROR),
     ("search, 256 trees of 32", MCTX),
     ("search, 256 trees of 200", MCTX),
 )

@@ -15,7 +15,7 @@ RESAMPLES = 2000
 
 
 @dataclass(frozen=True)
-class Player:
+class Entrant:
     """label: its name in tables. path: the player of a training seed, {} in place of the seed.
     trained: what makes it. options: further options of `coplay adapt`."""
 
@@ -73,7 +73,7 @@ class Meetings:
             f"--no-pictures --out runs/{name}",
         )
 
-    def meeting(self, name: str, player: Player, seed: int) -> Measurement:
+    def meeting(self, name: str, player: Entrant, seed: int) -> Measurement:
         """One player of one training seed among all held-out partners, once in each seat."""
         name = f"{self.name}-{name}-s{seed}"
         return Measurement(
@@ -82,7 +82,7 @@ class Meetings:
             f"{player.options} --out runs/{name}",
         )
 
-    def steps(self, players: Mapping[str, Player]) -> tuple[Measurement, ...]:
+    def steps(self, players: Mapping[str, Entrant]) -> tuple[Measurement, ...]:
         return (
             self.made,
             self.selected,
@@ -91,7 +91,7 @@ class Meetings:
         )
 
     def read(
-        self, players: Mapping[str, Player], outputs: Mapping[str, Any], rows: Rows
+        self, players: Mapping[str, Entrant], outputs: Mapping[str, Any], rows: Rows
     ) -> Findings:
         partners = outputs[self.selected.name]["held-out"]["partners"]
         made, by_family = [], []
@@ -194,12 +194,12 @@ HUNT = Meetings(
     8000,
 )
 HUNTERS = {
-    "hop": Player("HOP", "runs/hop-s{}", tuple(hop(seed) for seed in SEEDS)),
-    "hop-plus": Player("HOP+", "runs/hopp-s{}", tuple(hop_plus(seed) for seed in SEEDS)),
-    "ppo-learning": Player("PPO, still learning", "runs/ppo@seed={}", (PPO,), " --learn"),
+    "hop": Entrant("HOP", "runs/hop-s{}", tuple(hop(seed) for seed in SEEDS)),
+    "hop-plus": Entrant("HOP+", "runs/hopp-s{}", tuple(hop_plus(seed) for seed in SEEDS)),
+    "ppo-learning": Entrant("PPO, still learning", "runs/ppo@seed={}", (PPO,), " --learn"),
 }
 BASELINES = {
-    name: Player(label, f"runs/{name}@seed={{}}", (HUNT.trained(name),))
+    name: Entrant(label, f"runs/{name}@seed={{}}", (HUNT.trained(name),))
     for name, label in {
         "rl2": "RL²",
         "liam": "LIAM",
@@ -217,7 +217,7 @@ DRIFT = Meetings(
     8500,
 )
 DRIFTERS = {
-    player: Player(
+    player: Entrant(
         label,
         f"runs/{DRIFT.name}-{player}-run-s{{}}",
         tuple(DRIFT.learned(player, seed) for seed in SEEDS),

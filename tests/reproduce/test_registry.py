@@ -8,7 +8,7 @@ import pytest
 
 from coplay.cli.arguments import parse_only
 from coplay.cli.main import run
-from coplay.reproduce import adaptation, audits, parts, play
+from coplay.reproduce import adaptation, audits, parts, play, speed
 from coplay.reproduce.experiment import MAIN, Experiment
 from coplay.reproduce.registry import EXPERIMENTS
 from coplay.reproduce.strangers import mean_cell
@@ -24,7 +24,11 @@ def seats(reward: float) -> list[dict[str, Any]]:
 
 def trained(reward: float, seeds: int) -> dict[str, Any]:
     """The summary of a run; team means are reward, reward + 1, … by seed."""
-    of_seeds = [{"team_mean": reward + seed, "seats": seats(seed)} for seed in range(seeds)]
+    scores = {"won": 0.5}
+    of_seeds = [
+        {"team_mean": reward + seed, "seats": seats(seed), "scores": scores}
+        for seed in range(seeds)
+    ]
     ran = {"steps": 1000, "parameters": 5000, "seconds": 2.5}
     return ran | {"seeds": of_seeds} if seeds > 1 else ran | of_seeds[0]
 
@@ -89,7 +93,7 @@ def printed(command: str) -> Any:
         return audit("pass")
     if command.startswith("bench peers"):
         row = {"work": "PPO", "beside": "plain JAX", "counted": "steps", "ours": 3.0, "theirs": 2.0}
-        return {"rows": [row | {"ratio": 1.5, "range": [1.2, 1.7]}]}
+        return {"rows": [row | {"ratio": 1.5, "range": [1.2, 1.7]}] * len(speed.PAIRS)}
     if command.startswith("bench"):
         row = {"what": "PPO", "board": "4x4", "counted": "steps", "per_second": 50}
         row |= {"beside": "limit: the networks alone", "beside_per_second": 100}
@@ -207,8 +211,8 @@ def test_parts_that_gain_lose_and_move_less_are_named() -> None:
 
     found = task.read(outputs, rows)
     assert found.answer.startswith(
-        "Better than what it is compared with: recurrent MAPPO, recurrent MAPPO that is told "
-        "action and reward, HyperMAPPO. Worse: MAPPO with numbers, alpha = 0."
+        "Better than what it is compared with: recurrent MAPPO; recurrent MAPPO that is told "
+        "action and reward; HyperMAPPO. Worse: MAPPO with numbers; alpha = 0."
     )
     assert found.answer.endswith("moves less than MAPPO's: HyperMAPPO.")
     row = next(row for row in found.tables[MAIN]["rows"] if row[0] == "alpha = 0")
