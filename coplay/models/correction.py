@@ -30,6 +30,7 @@ CHANGE = 1 / 1000
 LEAD = -4.0
 """The logit of the probability that it is the short count, before anything was seen."""
 NEVER = -30.0
+"""The logit of an action that the model holds impossible."""
 LIMIT = 8.0
 """No logit is corrected by more than this."""
 

@@ -229,8 +229,14 @@ QUESTION = "adapt to partners of families that no training saw, in 2400 steps?"
 
 
 def experiment(
-    name: str, title: str, question: str, minutes: float, meetings: Meetings, players: Any
+    name: str,
+    title: str,
+    question: str,
+    minutes: float,
+    meetings: Meetings,
+    players: Mapping[str, Entrant],
 ) -> Experiment:
+    """Players among the held-out partners of one pack. question: how its question begins."""
     return Experiment(
         name,
         title,

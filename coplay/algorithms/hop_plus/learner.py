@@ -379,9 +379,9 @@ class HopPlus(SetLearner):
         last: HopPlusMemory = jax.tree.map(lambda x: x[-1], new.known)._replace(z=last_codes)
         return own._replace(
             observation=self._add_codes(own.observation, new.known.told, new.alive),
-            # At the horizon the code of the last step stands for the one after it, and the last
-            # correction does after the last step.
+            # Of the shapes that PPO wants: the horizon is an end, so nobody asks for their values.
             final=self._add_codes(own.final, new.known.told, new.alive),
+            # The last correction stands for the one after the last step.
             last=self._add_codes(own.last, last.told, new.last_alive),
         )
 
