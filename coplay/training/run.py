@@ -411,11 +411,7 @@ def load_learner(entry: str) -> tuple[Learner, Any]:
 
 def _player(opened: RunEntry, game: Game, seat: int, greedy: bool) -> Player:
     learner, state, seat = _of_seat(opened, game, seat, frozen=True)
-    player, shape = learner.player(state, seat, greedy), learner.shape  # type: ignore[attr-defined]
-    other_team = game.seats != opened.run.game.seats
-    if other_team and shape.global_state != view_shape(game).global_state:
-        return player  # its critic knows states of another number of seats
-    return learner.valued(player, state, seat)
+    return learner.valued(learner.player(state, seat, greedy), state, seat)
 
 
 def _of_seat(

@@ -17,6 +17,7 @@ from coplay.models.correction import (
     sample_groups,
     with_action,
 )
+from coplay.models.personas import AVOIDED
 from coplay.nn import categorical
 
 ACTIONS = 4
@@ -133,6 +134,9 @@ def test_imagined_players_are_known_as_they_are_or_not_at_all() -> None:
     assert 0.4 < (steps[met] < MEMORIES[-1] ** 0.5).mean() < 0.6
     plain = ~np.asarray(tilt).any(axis=(-1, -2))
     assert 0.2 < plain.mean() < 0.35
+    lowest = np.asarray(tilt).min(axis=(-1, -2))
+    assert set(np.unique(lowest)) == {0.0, -AVOIDED, -LIMIT}
+    assert 0.4 < (lowest == -LIMIT).sum() / (lowest < 0).sum() < 0.6
     same = (np.asarray(tilt) == np.asarray(tilt)[:, :, :1]).all(axis=(-1, -2)) & ~plain
     assert 0.4 < same.sum() / (~plain).sum() < 0.6
 
