@@ -138,3 +138,28 @@ def test_codes_are_learned_from_what_the_others_saw() -> None:
         pair = (getattr(state.model, part) for state in (before, after))
         changed = [(a != b).any() for a, b in zip(*map(jax.tree.leaves, pair), strict=True)]
         assert any(changed), part
+
+
+@pytest.mark.slow
+def test_the_horizon_is_an_end_with_a_partial_view_too() -> None:
+    """What was seen at the horizon is worth nothing: learning is the same whatever it was."""
+    learner = made(GAME)
+    streams = jnp.arange(2)
+
+    @jax.jit
+    def learn(key: Any) -> Any:
+        state = learner.init(key, streams)
+        groups = (learner.group(state),)
+        table = new_table(GAME, groups, key, 6)
+        _, trajectory = rollout(GAME, groups, table, key, 8, streams)
+        data = learner.training_data(GAME, trajectory)
+        other = jax.tree.map(jnp.ones_like, data.own.final)
+        changed = data._replace(own=data.own._replace(final=other))
+        learned = [learner.update(key, state, x, jnp.float32(0))[0] for x in (data, changed)]
+        return learned, data.own.truncated
+
+    (one, same), truncated = learn(jax.random.key(0))
+    assert truncated.any()
+    for network in ("actor", "critic"):
+        pair = (getattr(state, network) for state in (one, same))
+        jax.tree.map(np.testing.assert_array_equal, *pair)
